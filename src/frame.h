@@ -1,0 +1,48 @@
+/* frame.h - bytes to lines. Only \n ends a line; one \r before it is part of
+ * the line (a JSON blank). An over-long line costs only itself: everything up
+ * to its \n is thrown away. Pure. */
+#ifndef ZB_FRAME_H
+#define ZB_FRAME_H
+
+#include "buf.h"
+
+/* zot's reader fails at 4 194 304 bytes, so this is the longest line that
+ * may reach it (without the newline). */
+#define ZB_FRAME_MAX 4194303u
+
+struct zb_framer {
+	struct zb_buf buf;
+	size_t max;	  /* longest line, bytes without \n */
+	size_t scanned;	  /* bytes of buf known to hold no \n */
+	bool skipping;	  /* inside an over-long line */
+	uint64_t skipped; /* bytes of it seen so far */
+	uint64_t lines;	  /* lines handed out or skipped, for messages */
+	bool started;	  /* first bytes seen (byte-order mark handling) */
+	bool bom;	  /* one was dropped at the very start */
+};
+
+enum zb_line_kind {
+	ZB_LINE_NONE,	 /* need more bytes */
+	ZB_LINE_FRAME,	 /* @text/@len: one line, without \n */
+	ZB_LINE_TOO_LONG /* an over-long line ended; @text/@len: its first bytes
+			    (up to @max), @total: its whole length */
+};
+
+struct zb_line {
+	enum zb_line_kind kind;
+	const char *text; /* valid until the next feed or next */
+	size_t len;
+	uint64_t total;
+	uint64_t number; /* from 1 */
+};
+
+void zb_framer_init(struct zb_framer *f, size_t max);
+void zb_framer_done(struct zb_framer *f);
+/* Add bytes from the stream. Return: 0 or ZB_ELIMIT (out of memory). */
+int zb_framer_feed(struct zb_framer *f, const char *p, size_t n);
+/* Take the next line. */
+void zb_framer_next(struct zb_framer *f, struct zb_line *out);
+/* At end of stream: the bytes after the last \n as a line, if any. */
+void zb_framer_end(struct zb_framer *f, struct zb_line *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* ledger.h - the denials of one extension on disk (ext-NAME.denials.jsonl)
+ * and the text log (ext-NAME.log). Effects. Thread-safe: the broker's thread
+ * and the loop both record.
+ *
+ * Append-only: one O_APPEND write a record. The first hit of a kind at once;
+ * repeats are merged and written as delta counts (readers sum) every two
+ * seconds and at the end. Kinds beyond a cap are folded into one record that
+ * says how many. Rotation by size under flock(2), inode checked again. */
+#ifndef ZB_LEDGER_H
+#define ZB_LEDGER_H
+
+#include "denial.h"
+
+struct zb_ledger;
+
+struct zb_ledger_config {
+	const char *logs_dir; /* $ZOT_HOME/logs, made if absent (0755) */
+	const char *ext;      /* extension's name (valid NAME) */
+	const char *session;  /* unique to this start */
+	const char *home;     /* for ~ in text lines */
+	uint64_t log_bytes;   /* cap of ext-NAME.log; UINT64_MAX: none */
+	int log_fd;	      /* -1: open ext-NAME.log; else write there (wrap:
+				 zot's descriptor 2), borrowed */
+	/* Called for the first hit of each kind, in the recording thread. */
+	void (*on_first)(void *ctx, const struct zb_denial *d);
+	void *ctx;
+};
+
+int zb_ledger_open(struct zb_ledger **out, const struct zb_ledger_config *cfg,
+		   struct zb_error *err);
+/* Record one refusal. Takes @d's contents (zeroed on return); fills ext,
+ * session, count 1 and times if unset. Never blocks on the disk for long;
+ * never fails towards the caller: trouble is counted and said in the log. */
+void zb_ledger_record(struct zb_ledger *l, struct zb_denial *d);
+/* One line into ext-NAME.log after "[zotbox] " (control characters escaped). */
+void zb_ledger_say(struct zb_ledger *l, const char *fmt, ...) ZB_PRINTF(2, 3);
+/* Bytes the extension wrote to its stderr: escaped line by line; a line that
+ * starts with [zotbox] or [zot] is prefixed with "| ". */
+void zb_ledger_stderr(struct zb_ledger *l, const char *p, size_t n);
+/* Last bytes of the extension's stderr, for start errors: appends up to
+ * @lines first lines, escaped. */
+int zb_ledger_stderr_head(struct zb_ledger *l, unsigned lines,
+			  struct zb_buf *out);
+/* Write what is pending (called by a timer about every two seconds). */
+void zb_ledger_flush(struct zb_ledger *l);
+/* Totals of this session by op, "3 fs.read, 1 net.connect"; "" if none. */
+int zb_ledger_summary(struct zb_ledger *l, struct zb_buf *out);
+void zb_ledger_close(struct zb_ledger *l); /* flushes; NULL is fine */
+
+/* Reading. Records of all rotations, merged per kind (deltas summed), oldest
+ * first; @since_ms 0: all; @session NULL: all, "" : only the last session.
+ * The caller frees each and the array. A torn last line is skipped. */
+int zb_ledger_read(const char *logs_dir, const char *ext, int64_t since_ms,
+		   const char *session, struct zb_denial **out, size_t *n,
+		   struct zb_error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* lock.h - lock.json: what was installed, and whether it still is. Effects. */
+#ifndef ZB_LOCK_H
+#define ZB_LOCK_H
+
+#include "store.h"
+
+struct zb_lock {
+	char *source;	 /* path or URL as given */
+	char *commit;	 /* git commit or NULL */
+	char *tree;	 /* hash over all files */
+	char *policy;	 /* "strict", "standard", a path */
+	char *installed; /* RFC 3339 */
+	/* Files: relative path, mode (exec bit), kind, SHA-256 hex. */
+	struct zb_lock_file {
+		char *path;
+		char kind; /* 'f' file, 'x' executable file, 'l' symlink */
+		char sha256[65];
+	} * files;
+	size_t n_files;
+};
+
+/* Hash the tree below @dir (extension.json itself is left out; the shipped
+ * manifest @shipped is hashed in its place). */
+int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
+		 struct zb_error *err);
+int zb_lock_write(const struct zb_lock *l, const char *path,
+		  struct zb_error *err);
+int zb_lock_read(struct zb_lock *out, const char *path, struct zb_error *err);
+/* Compare: names that were changed, added, removed (with that word before
+ * each) go to @diff. Return 0 also when they differ; errors are read errors. */
+int zb_lock_compare(const struct zb_lock *l, const char *dir,
+		    const char *shipped, struct zb_strv *diff,
+		    struct zb_error *err);
+void zb_lock_done(struct zb_lock *l);
+
+#endif

@@ -1,0 +1,193 @@
+/* plan.h - what one extension may touch, in no platform's terms.
+ *
+ * Plan = resolve(scope chain, manifest, facts of this host). Pure and
+ * deterministic: the host is seen only through struct zb_facts. Enforcement,
+ * explanation and the three renderers all read this one struct. */
+#ifndef ZB_PLAN_H
+#define ZB_PLAN_H
+
+#include "manifest.h"
+#include "scope.h"
+
+/* Rights on a place. */
+enum {
+	ZB_MAY_READ = 1,
+	ZB_MAY_WRITE = 2,  /* content of what exists */
+	ZB_MAY_CREATE = 4, /* create, delete, rename below a directory */
+	ZB_MAY_EXEC = 8,
+	ZB_MAY_LIST = 16, /* directory entries */
+};
+
+enum zb_place_kind {
+	ZB_PLACE_SYSTEM,    /* loader, libraries, /etc files: base.json */
+	ZB_PLACE_RUNTIME,   /* interpreter and its prefix */
+	ZB_PLACE_EXTENSION, /* the extension's code */
+	ZB_PLACE_DATA,	    /* its private data_dir */
+	ZB_PLACE_HOME,	    /* its private HOME */
+	ZB_PLACE_TMP,	    /* private /tmp: made fresh, no source */
+	ZB_PLACE_GRANT,	    /* fs.read, fs.write, fs.exec of a scope */
+	ZB_PLACE_LINK,	    /* a symlink shown as on the host */
+	ZB_PLACE_TEXT,	    /* a generated file: @content */
+	ZB_PLACE_PIN,	    /* an ancestor of a place inside HOME or data/,
+			       bound onto itself so that it cannot be renamed */
+	ZB_PLACE_DIR,	    /* an empty read-only ancestor directory */
+	ZB_PLACE_PROC,
+	ZB_PLACE_DEV,
+};
+
+/* One place that exists inside. Sorted so that a parent comes before what
+ * lies in it. Paths are absolute, canonical (no . .. // or trailing /). */
+struct zb_place {
+	enum zb_place_kind kind;
+	char *path;    /* where it is seen inside: its real name */
+	char *source;  /* host path that stands there; NULL: made afresh */
+	char *link_to; /* ZB_PLACE_LINK */
+	char *content; /* ZB_PLACE_TEXT */
+	unsigned rights;
+	bool is_dir;
+	/* A deny pattern may match below it: the broker alone opens files. */
+	bool carved;
+	/* Not carved itself, but a carved place is mounted below it: the floor
+	 * cannot give READ here (Landlock follows mounts upward), so the
+	 * broker serves reads. */
+	bool brokered;
+	struct zb_origin origin;
+};
+
+/* A deny, as a pattern over canonical paths inside (path_match.h). */
+struct zb_deny {
+	char *pattern;
+	bool built_in; /* below write grants only */
+	struct zb_origin origin;
+};
+
+/* How a rule is enforced on the host the plan was made for. */
+enum zb_enforced {
+	ZB_ENFORCED_FLOOR,
+	ZB_ENFORCED_BROKER,
+	ZB_ENFORCED_MEDIATOR,
+	ZB_ENFORCED_SUPERVISOR,
+	ZB_NOT_ENFORCEABLE,
+};
+
+struct zb_env_var {
+	char *name, *value;
+	struct zb_origin origin;
+};
+
+struct zb_plan {
+	char *name;	   /* the extension's */
+	char *base;	   /* policy in a word: "strict", "standard+scope" */
+	char *project;	   /* NULL: unknown, or not granted */
+	bool uses_project; /* some rule names ${project} */
+	char *home, *zot_home, *extension_dir, *data_dir;
+	bool state_beside;
+	char *cwd;	     /* extension_dir */
+	struct zb_strv argv; /* argv[0] as the program sees it */
+	char *exec_path;     /* absolute path inside, handed to execve */
+	struct zb_place *places;
+	size_t n_places;
+	struct zb_deny *denies;
+	size_t n_denies;
+	/* Probes answered ENOENT without a record: exact paths or patterns. */
+	struct zb_strv quiet;
+	struct zb_env_var *env;
+	size_t n_env;
+	struct zb_strv env_withheld; /* asked for or secret-looking names */
+	struct zb_scope scope;	     /* the merged chain: protocol, limits... */
+	struct zb_strv notices;	     /* said once to the user at start */
+	enum zb_ledger_mode ledger;
+};
+
+/* What the host says of one path, for the resolver. */
+struct zb_path_fact {
+	bool exists;
+	bool is_dir, is_file, is_link;
+	char *real; /* canonical target of the whole path; NULL: dangling */
+	char *link; /* readlink() text when is_link (last component) */
+};
+
+/* One thing a runtime fragment or a program resolution asks to be there. */
+struct zb_need {
+	char *path;
+	unsigned rights; /* ZB_MAY_* */
+	bool optional;	 /* skip silently when absent */
+	char *from;	 /* "runtimes/python.json" */
+};
+
+/* A way to start the extension, found by effects (runtime.h): the program
+ * resolved through PATH, shebangs, env, symlinks and shims. */
+struct zb_program {
+	char *exec_path;
+	struct zb_strv argv;
+	char *kind; /* "native" "sh" "python" "node" */
+	struct zb_need *needs;
+	size_t n_needs;
+	struct zb_strv path_prefix; /* directories to put before PATH */
+	struct zb_strv quiet;
+	struct zb_strv story; /* how it was found, a step a line */
+};
+
+/* All the resolver may know of the host. Borrowed; the caller owns it. */
+struct zb_facts {
+	const char *home;     /* value of HOME */
+	const char *zot_home; /* as spelled by the user */
+	const char *zot_home_real;
+	const char *extension_dir; /* as spelled */
+	const char *extension_real;
+	const char *project; /* real path; NULL: unknown */
+	const char *xdg_runtime_dir;
+	const char *private_data;     /* host path of data/ */
+	const char *private_home;     /* host path of home/ */
+	const char *shipped_manifest; /* host path shown as extension.json, or
+					 NULL to show what is there */
+	const char *user_name;
+	unsigned uid, gid;
+	const char *const *environ_; /* "NAME=VALUE", NULL-terminated */
+	/* Top-level names in the extension's directory (state "beside"). */
+	const struct zb_strv *extension_entries;
+	const struct zb_program *program;
+	const struct zb_need *base_needs; /* policies/runtimes/base.json */
+	size_t n_base_needs;
+	/* Look at one host path: fill @out (its strings are heap, freed by the
+	 * resolver). Called for every granted path and its ancestors. */
+	void (*look)(void *ctx, const char *path, struct zb_path_fact *out);
+	/* Expand DIR/pattern at start (fs.exec): append full paths. */
+	void (*expand)(void *ctx, const char *pattern, struct zb_strv *out);
+	/* Look a bare name up in the sandbox's PATH and say what it needs to
+	 * run; ZB_EUSAGE if there is none. Fills @out like runtime.h. */
+	int (*find_program)(void *ctx, const char *name, struct zb_program *out,
+			    struct zb_error *err);
+	void *ctx;
+	/* Names that permissions.json asks for in env.pass. */
+	const struct zb_strv *requested_env;
+	/* --yes-i-mean-it was given when the scope was granted. */
+	bool mean_it;
+};
+
+/* Resolve. A rule that nothing can enforce is ZB_EUNSUPPORTED naming it; a
+ * grant that is refused for breadth ZB_EPOLICY; bad paths ZB_EUSAGE.
+ * @scope is the merged chain; ownership of its contents moves to @out->scope
+ * on success (it is zeroed), and stays with the caller on failure. */
+int zb_plan_resolve(struct zb_plan *out, struct zb_scope *scope,
+		    const struct zb_manifest *manifest,
+		    const struct zb_facts *facts, struct zb_error *err);
+void zb_plan_done(struct zb_plan *p);
+void zb_program_done(struct zb_program *p);
+
+/* The place that holds @path (deepest one whose path is a prefix), or -1. */
+int zb_plan_place(const struct zb_plan *p, const char *path);
+
+/* Effective limit: UINT64_MAX when none. */
+uint64_t zb_plan_limit(const struct zb_plan *p, enum zb_limit l);
+/* Is protocol verb @v granted (for lists: at all / for @name)? */
+bool zb_plan_verb(const struct zb_plan *p, enum zb_verb v, const char *name);
+/* May an intercept answer of @event contain @part ("block", "replace",
+ * "modify:TOOL")? With @part NULL: is the event granted at all? */
+bool zb_plan_intercept(const struct zb_plan *p, const char *event,
+		       const char *part);
+
+/* Print the plan rule by rule with origins (ext scope --effective), text. */
+int zb_plan_print(const struct zb_plan *p, struct zb_buf *out);
+
+#endif
