@@ -49,6 +49,14 @@ int zb_remove_tree(const char *path, struct zb_error *err);
 int zb_store_lock(const struct zb_store *s, const char *name, bool exclusive,
 		  int wait_ms, int *fd, struct zb_error *err);
 
+/* A file that belongs to the program: "zotbox-stage", "policies/strict.json".
+ * Beside the running executable in a build tree, else in the installed
+ * directories (relative to its real path, then as configured). Heap; NULL if
+ * it is nowhere. No variable changes this. */
+char *zb_own_file(const char *name);
+/* Absolute, stable path of the running zotbox, for wrapped manifests. */
+char *zb_own_program(void);
+
 /* Policies: text of "strict", "standard", "observe" or of a runtime fragment
  * "runtimes/python.json". Searched in the installed data directory. */
 int zb_policy_text(const char *name, struct zb_buf *out, struct zb_error *err);
