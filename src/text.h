@@ -22,8 +22,10 @@ bool zb_is_blank(uint32_t cp);
 size_t zb_skip_blanks(const char *s, size_t n);
 
 /* Would a terminal act on @cp, or hide it? C0 but \n and \t, DEL, C1, bidi
- * controls (U+061C U+200E U+200F U+202A-E U+2066-9), zero-width (U+200B-D
- * U+2060 U+FEFF), line separators U+2028 U+2029, tags U+E0000-E007F. */
+ * controls (U+061C U+200E U+200F U+202A-E U+2066-9), zero-width and invisible
+ * ones (U+00AD U+034F U+115F-1160 U+17B4-5 U+180B-F U+200B-D U+2060-6F U+3164
+ * U+FEFF U+FFA0 U+FFF0-B U+1D173-A), line separators U+2028 U+2029, tags and
+ * the variation selectors with no use in text (U+E0000-E0FFF). */
 bool zb_is_hazard(uint32_t cp);
 
 /* Append @s for showing to a person on one line: hazards (and \n, \t, \r) as
@@ -35,9 +37,11 @@ int zb_text_escape(struct zb_buf *out, const char *s, size_t n, size_t max);
 bool zb_text_is_plain(const char *s, size_t n);
 
 /* Append @s cleaned for people and models, as the protocol boundary does it:
- * terminal control sequences (ESC, C1 CSI/OSC/DCS... whole sequences)
- * removed, plain SGR (ESC [ digits;:... m) kept if @keep_sgr, \n and \t kept,
- * other C0/DEL/C1 removed, bidi and zero-width hazards shown as \u{N}.
+ * terminal control sequences (ESC, C1 CSI/OSC/DCS... whole sequences, also
+ * ones that break off; a string without end goes to the end of its line)
+ * removed, plain SGR (ESC [ digits;:... m, but none that conceals text) kept
+ * if @keep_sgr, \n and \t kept, other C0/DEL/C1 removed, bidi and zero-width
+ * hazards shown as \u{N}. Cleaning twice is cleaning once.
  * @s must be valid UTF-8. *@changed (may be NULL) tells whether anything was.
  */
 int zb_text_clean(struct zb_buf *out, const char *s, size_t n, bool keep_sgr,
