@@ -3,6 +3,7 @@
 #ifndef ZB_CMD_H
 #define ZB_CMD_H
 
+#include "buf.h"
 #include "error.h"
 
 #include <stdbool.h>
@@ -27,8 +28,10 @@ struct zb_option {
 
 #define ZB_MAX_OPTIONS 16
 
-/* Parsed command line of one command. Pointers into argv. */
+/* Parsed command line of one command. Strings point into argv; the arrays are
+ * heap, zb_args_done() frees them. */
 struct zb_args {
+	bool help; /* --help or -h was given: nothing else was checked */
 	const char *opt[ZB_MAX_OPTIONS];   /* last value, "" for flags, NULL */
 	const char **many[ZB_MAX_OPTIONS]; /* all values, for .many */
 	size_t n_many[ZB_MAX_OPTIONS];
@@ -40,6 +43,7 @@ struct zb_command {
 	const char *name;     /* "ext install" */
 	const char *synopsis; /* "PATH|GIT-URL [--policy NAME|FILE] ..." */
 	const char *help;     /* one line */
+	const char *more;     /* paragraphs under the options, or NULL */
 	const struct zb_option *options;
 	size_t min_args, max_args; /* max SIZE_MAX: any */
 	/* Return: exit code. Prints its own errors through zb_cmd_fail(). */
@@ -49,8 +53,14 @@ struct zb_command {
 /* All commands, NULL name at the end (command_table.c). */
 extern const struct zb_command zb_commands[];
 
-/* Print "zotbox: MESSAGE" to stderr, return zb_exit_code(err->code). */
+/* Print "zotbox: MESSAGE" to stderr (characters that a terminal would act on
+ * are shown, not sent), return zb_exit_code(err->code). */
 int zb_cmd_fail(const struct zb_error *err);
+/* The same prefix and care for a message that is no failure. */
+void zb_cmd_say(const char *fmt, ...) ZB_PRINTF(1, 2);
+/* Write @n bytes of results to stdout, whole. Return: 0, or ZB_ESYS: the
+ * command should end with 1 (a closed pipe is not worth a message). */
+int zb_cmd_out(const void *p, size_t n);
 
 int zb_cmd_ext_list(const struct zb_args *a);
 int zb_cmd_ext_install(const struct zb_args *a);

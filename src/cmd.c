@@ -1,0 +1,89 @@
+/* cmd.c - what all commands share: results to stdout, messages to stderr. */
+#include "cmd.h"
+#include "cleanup.h"
+#include "text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/* write(2) until all is out. A descriptor that somebody made non-blocking is
+ * waited for. */
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EAGAIN) {
+			struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+
+			poll(&pfd, 1, -1);
+			continue;
+		}
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return ZB_ESYS;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+int zb_cmd_out(const void *p, size_t n)
+{
+	return write_all(STDOUT_FILENO, p, n);
+}
+
+/* Our own line breaks stay; whatever else a terminal would act on is shown.
+ * Not zb_text_escape(): the writer of the message quoted strangers' words
+ * already, a second pass would double the backslashes. */
+static void show(struct zb_buf *out, const char *s, size_t n)
+{
+	while (n) {
+		uint32_t cp;
+		unsigned used = zb_utf8_next(s, n, &cp);
+
+		if (!used) {
+			zb_buf_addf(out, "\\x%02x", (unsigned char)*s);
+			used = 1;
+		} else if (zb_is_hazard(cp)) {
+			zb_buf_addf(out, "\\u{%x}", cp);
+		} else {
+			zb_buf_add(out, s, used);
+		}
+		s += used;
+		n -= used;
+	}
+}
+
+static void message(const char *text)
+{
+	struct zb_buf out = {0};
+
+	zb_buf_adds(&out, "zotbox: ");
+	show(&out, text, strlen(text));
+	zb_buf_addc(&out, '\n');
+	/* Nobody is left to tell when stderr itself fails. */
+	(void)write_all(STDERR_FILENO, zb_buf_str(&out), out.len);
+	zb_buf_done(&out);
+}
+
+int zb_cmd_fail(const struct zb_error *err)
+{
+	message(err->msg);
+	return zb_exit_code(err->code);
+}
+
+void zb_cmd_say(const char *fmt, ...)
+{
+	struct zb_buf text = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	zb_buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	message(zb_buf_str(&text));
+	zb_buf_done(&text);
+}
