@@ -13,16 +13,29 @@ enum zb_verdict {
 
 /* @target: for fs.* the canonical path inside (resolved as far as it exists);
  * for net.connect/listen "HOST:PORT" or "[v6]:PORT"; for net.unix a path, or
- * "@name" for an abstract socket; for env a name; for proto "VERB" or
- * "VERB:NAME"; for fs.rename ask once for each of the two names.
+ * "@name" for an abstract socket; for env a name; for proto "VERB",
+ * "VERB:NAME" or "intercept:EVENT:PART"; for syscall its name.
  * @place: index in plan->places when the caller knows it for certain (by
- * mount id), or -1: then it is found by path. */
+ * mount id), or -1: then it is found by path.
+ *
+ * fs.read of a directory asks for its list. An open for reading and writing
+ * asks twice; of two allows the brokered one counts. fs.write is the content
+ * of what exists; one that makes a file asks fs.create. fs.create of what
+ * exists is allowed: the kernel says EEXIST. fs.rename asks once for each of
+ * the two names; an absent name is judged as a creation, so ask fs.delete for
+ * an old name that is not there. What is absent inside HOME, /tmp and the
+ * directories made for the sandbox is denied with ENOENT for all but
+ * creation: whether that is a refusal, the host's own disk says.
+ *
+ * Directories that exist inside only because something lies below them may
+ * be listed (they show nothing else) and are read-only. */
 struct zb_query {
 	enum zb_op op;
 	const char *target;
 	int place;
 	bool is_dir; /* the target is a directory */
-	bool exists; /* it exists inside */
+	bool exists; /* it exists inside. net.connect to loopback and net.unix:
+		      something inside listens there */
 };
 
 /* Strings are heap; zb_answer_done() frees them. */
@@ -39,6 +52,8 @@ struct zb_answer {
 	char *why_not;	   /* why no grant would help, if none does */
 };
 
+/* Always fills @out; when memory ran out, strings may be missing, the verdict
+ * is right. */
 void zb_evaluate(const struct zb_plan *plan, const struct zb_query *q,
 		 struct zb_answer *out);
 void zb_answer_done(struct zb_answer *a);

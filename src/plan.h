@@ -26,11 +26,17 @@ enum zb_place_kind {
 	ZB_PLACE_HOME,	    /* its private HOME */
 	ZB_PLACE_TMP,	    /* private /tmp: made fresh, no source */
 	ZB_PLACE_GRANT,	    /* fs.read, fs.write, fs.exec of a scope */
-	ZB_PLACE_LINK,	    /* a symlink shown as on the host */
+	ZB_PLACE_LINK,	    /* a symlink shown as on the host. Inside HOME or
+			       data/ it is made beforehand, like a stub */
 	ZB_PLACE_TEXT,	    /* a generated file: @content */
 	ZB_PLACE_PIN,	    /* an ancestor of a place inside HOME or data/,
-			       bound onto itself so that it cannot be renamed */
-	ZB_PLACE_DIR,	    /* an empty read-only ancestor directory */
+			       bound onto itself so that it cannot be renamed:
+			       @source is that directory in home/ or data/,
+			       made beforehand */
+	ZB_PLACE_DIR,	    /* an empty read-only directory (a tmpfs, made
+			       read-only when its mount points are in it):
+			       below /tmp on the way to a place, or hiding the
+			       supervisor's own directories in a wide grant */
 	ZB_PLACE_PROC,
 	ZB_PLACE_DEV,
 };
@@ -45,11 +51,17 @@ struct zb_place {
 	char *content; /* ZB_PLACE_TEXT */
 	unsigned rights;
 	bool is_dir;
-	/* A deny pattern may match below it: the broker alone opens files. */
+	/* A deny pattern may match below it, or @only limits it: the broker
+	 * alone opens here. Nothing can be executed from it: the kernel wants
+	 * READ_FILE for that, which such a place never gets. */
 	bool carved;
+	/* A grant with a pattern in its last component ("DIR/x*"): of what is
+	 * below @path only what one of these matches. Empty: all of it. */
+	struct zb_strv only;
 	/* Not carved itself, but a carved place is mounted below it: the floor
 	 * cannot give READ here (Landlock follows mounts upward), so the
-	 * broker serves reads. */
+	 * broker serves reads of files, and nothing can be executed. Listing
+	 * it is still the floor's. */
 	bool brokered;
 	struct zb_origin origin;
 };
@@ -78,9 +90,13 @@ struct zb_env_var {
 struct zb_plan {
 	char *name;	   /* the extension's */
 	char *base;	   /* policy in a word: "strict", "standard+scope" */
-	char *project;	   /* NULL: unknown, or not granted */
+	char *project;	   /* real path; NULL: unknown, or refused */
 	bool uses_project; /* some rule names ${project} */
-	char *home, *zot_home, *extension_dir, *data_dir;
+	/* A ${project} that is or contains HOME, ZOT_HOME, /tmp or /: not
+	 * granted, one record (decided_by plan). NULL: it was fine. */
+	char *project_refused;
+	char *home, *zot_home, *extension_dir, *data_dir; /* as spelled */
+	char *home_real, *zot_home_real, *extension_real; /* canonical */
 	bool state_beside;
 	char *cwd;	     /* extension_dir */
 	struct zb_strv argv; /* argv[0] as the program sees it */
@@ -96,6 +112,10 @@ struct zb_plan {
 	struct zb_strv env_withheld; /* asked for or secret-looking names */
 	struct zb_scope scope;	     /* the merged chain: protocol, limits... */
 	struct zb_strv notices;	     /* said once to the user at start */
+	/* State "beside": shipped files, relative to the extension's
+	 * directory, that fs.write makes writable. Before the start each is
+	 * copied into data/ unless it is there already. */
+	struct zb_strv data_copies;
 	enum zb_ledger_mode ledger;
 };
 
@@ -103,7 +123,8 @@ struct zb_plan {
 struct zb_path_fact {
 	bool exists;
 	bool is_dir, is_file, is_link;
-	char *real; /* canonical target of the whole path; NULL: dangling */
+	char *real; /* canonical target of the whole path; NULL: dangling. The
+		       resolver walks by itself and does not need it */
 	char *link; /* readlink() text when is_link (last component) */
 };
 
@@ -149,8 +170,10 @@ struct zb_facts {
 	const struct zb_program *program;
 	const struct zb_need *base_needs; /* policies/runtimes/base.json */
 	size_t n_base_needs;
-	/* Look at one host path: fill @out (its strings are heap, freed by the
-	 * resolver). Called for every granted path and its ancestors. */
+	const struct zb_strv *base_quiet; /* NULL: none */
+	/* Look at one host path without following its last component: fill
+	 * @out (its strings are heap, freed by the resolver). Called once for
+	 * every granted path and each of its ancestors. */
 	void (*look)(void *ctx, const char *path, struct zb_path_fact *out);
 	/* Expand DIR/pattern at start (fs.exec): append full paths. */
 	void (*expand)(void *ctx, const char *pattern, struct zb_strv *out);
