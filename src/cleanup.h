@@ -25,7 +25,7 @@ static inline void zb_auto_file(FILE **f)
 
 /* Take the pointer out of a zb_auto variable: the caller owns it now. */
 #define zb_steal(pp)                                                           \
-	({                                                                     \
+	__extension__({                                                        \
 		__typeof__(*(pp)) zb_stolen = *(pp);                           \
 		*(pp) = NULL;                                                  \
 		zb_stolen;                                                     \

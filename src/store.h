@@ -1,10 +1,10 @@
 /* store.h - where things are kept under $ZOT_HOME, and safe writes. Effects.
  *
- *	extensions/NAME/                 files; extension.json is the wrapped
- *one zotbox/NAME/manifest.json        as shipped       scope.json  lock.json
- *	zotbox/NAME/data/  home/         private directories
- *	zotbox/@HASH/                    the same for an extension at a path
- *	zotbox/.stage-*                  installs under way
+ *	extensions/NAME/           files; extension.json is the wrapped one
+ *	zotbox/NAME/manifest.json  as shipped       scope.json  lock.json
+ *	zotbox/NAME/data/  home/   private directories
+ *	zotbox/@HASH/              the same for an extension at a path
+ *	zotbox/.stage-*            installs under way
  *	logs/ext-NAME.log  ext-NAME.denials.jsonl */
 #ifndef ZB_STORE_H
 #define ZB_STORE_H
@@ -18,7 +18,7 @@
 struct zb_store {
 	char *home;
 	char *zot_home;
-	char *zot_home_real; /* canonical; equals zot_home if not there yet */
+	char *zot_home_real; /* canonical, as far as it is there yet */
 	char *extensions, *boxes, *logs;
 };
 /* Read the environment. ZB_EUSAGE if HOME or the like is unset or relative. */
@@ -43,6 +43,10 @@ int zb_make_dirs(const char *path, unsigned mode, struct zb_error *err);
 /* rm -r without following links; a path that is absent is fine. */
 int zb_remove_tree(const char *path, struct zb_error *err);
 
+/* flock(2) on @path, which is made if absent and never removed. Waits at most
+ * @wait_ms. ZB_EPOLICY when somebody else holds it. */
+int zb_lock_file(const char *path, bool exclusive, int wait_ms, int *fd,
+		 struct zb_error *err);
 /* Lock per NAME (zotbox/.lock-NAME, flock): exclusive for install, update,
  * remove, allow; shared while wrap reads. Waits at most @wait_ms.
  * Return: descriptor in @fd (close to unlock); ZB_EPOLICY when busy. */
@@ -50,9 +54,10 @@ int zb_store_lock(const struct zb_store *s, const char *name, bool exclusive,
 		  int wait_ms, int *fd, struct zb_error *err);
 
 /* A file that belongs to the program: "zotbox-stage", "policies/strict.json".
- * Beside the running executable in a build tree, else in the installed
- * directories (relative to its real path, then as configured). Heap; NULL if
- * it is nowhere. No variable changes this. */
+ * Beside the running executable, in the build tree it belongs to (programs
+ * below tests/ belong to the tree above), else in the installed directories
+ * (relative to its real path, then as configured). Heap; NULL if it is
+ * nowhere. No variable changes this. */
 char *zb_own_file(const char *name);
 /* Absolute, stable path of the running zotbox, for wrapped manifests. */
 char *zb_own_program(void);

@@ -1,0 +1,649 @@
+/* store.c - where things are kept, and writes that a crash cannot halve.
+ *
+ * What strangers can reach: the inside of a box's data/ and home/ (an
+ * extension writes there as it likes, also while we look), and the tree below
+ * extensions/NAME as its author made it. So nothing here follows a link below
+ * those, recurses as deep as a stranger chose, or trusts a file to be small. */
+#include "config.h"
+
+#include "store.h"
+
+#include "cleanup.h"
+#include "fdutil.h"
+#include "path_match.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <uv.h>
+
+static void zb_auto_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* ---- $ZOT_HOME ---------------------------------------------------------- */
+
+/* Canonical form of @path, also when its end is not there yet: the part that
+ * exists is resolved, the rest stays as spelled. */
+static char *real_prefix(const char *path)
+{
+	zb_auto(free) char *head = zb_strdup(path);
+
+	while (head && head[1]) {
+		zb_auto(free) char *real = realpath(head, NULL);
+		zb_auto(free) char *up = NULL;
+
+		if (real) {
+			const char *rest = path + strlen(head);
+
+			return zb_strf("%s%s", strcmp(real, "/") ? real : "",
+				       rest);
+		}
+		up = zb_path_dir(head);
+		free(head);
+		head = zb_steal(&up);
+	}
+	return zb_strdup(path);
+}
+
+/* Value of an environment variable that holds a directory; NULL if unset or
+ * empty. */
+static const char *env_dir(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v ? v : NULL;
+}
+
+static bool has_dotdot(const char *path)
+{
+	size_t n = strlen(path);
+
+	return strstr(path, "/../") || (n >= 3 && !strcmp(path + n - 3, "/.."));
+}
+
+/* @path as the user spelled it, without . // and a slash at the end. A `..`
+ * cannot be taken out of a spelling that may hold links: then the real path
+ * stands for it. */
+static int spell(char **out, const char *what, const char *path,
+		 struct zb_error *err)
+{
+	if (path[0] != '/')
+		return zb_fail(err, ZB_EUSAGE,
+			       "%s is \"%s\": it must be an absolute path",
+			       what, path);
+	if (has_dotdot(path)) {
+		*out = realpath(path, NULL);
+		if (!*out)
+			return zb_fail(err, ZB_EUSAGE,
+				       "%s is \"%s\": %s; write it without ..",
+				       what, path, strerror(errno));
+		return 0;
+	}
+	*out = zb_path_join("/", path);
+	return *out ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
+}
+
+#ifdef __APPLE__
+#define STATE_BELOW_HOME "Library/Application Support/zot"
+#else
+#define STATE_BELOW_HOME ".local/state/zot"
+#endif
+
+/* Where zot keeps its state: $ZOT_HOME, $XDG_STATE_HOME/zot, the system's
+ * custom below HOME. */
+static int find_zot_home(struct zb_store *s, struct zb_error *err)
+{
+	zb_auto(free) char *below = NULL;
+	const char *v = env_dir("ZOT_HOME");
+
+	if (v)
+		return spell(&s->zot_home, "ZOT_HOME", v, err);
+	v = env_dir("XDG_STATE_HOME");
+	below = v ? zb_strf("%s/zot", v)
+		  : zb_strf("%s/" STATE_BELOW_HOME, s->home);
+	if (!below)
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
+	return spell(&s->zot_home, v ? "XDG_STATE_HOME" : "HOME", below, err);
+}
+
+int zb_store_open(struct zb_store *out, struct zb_error *err)
+{
+	struct zb_store s = {0};
+	const char *home = env_dir("HOME");
+	int rc;
+
+	if (!home)
+		return zb_fail(err, ZB_EUSAGE,
+			       "HOME is not set: set it to your home "
+			       "directory");
+	rc = spell(&s.home, "HOME", home, err);
+	if (!rc)
+		rc = find_zot_home(&s, err);
+	if (!rc) {
+		s.zot_home_real = real_prefix(s.zot_home);
+		s.extensions = zb_strf("%s/extensions", s.zot_home);
+		s.boxes = zb_strf("%s/zotbox", s.zot_home);
+		s.logs = zb_strf("%s/logs", s.zot_home);
+		if (!s.zot_home_real || !s.extensions || !s.boxes || !s.logs)
+			rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+	}
+	if (rc)
+		zb_store_done(&s);
+	else
+		*out = s;
+	return rc;
+}
+
+void zb_store_done(struct zb_store *s)
+{
+	if (!s)
+		return;
+	free(s->home);
+	free(s->zot_home);
+	free(s->zot_home_real);
+	free(s->extensions);
+	free(s->boxes);
+	free(s->logs);
+	memset(s, 0, sizeof(*s));
+}
+
+char *zb_store_box(const struct zb_store *s, const char *name, const char *file)
+{
+	return zb_strf("%s/%s%s%s", s->boxes, name, *file ? "/" : "", file);
+}
+
+char *zb_store_path_box_name(const char *real_path)
+{
+	struct sha256_ctx ctx;
+	uint8_t hash[SHA256_DIGEST_SIZE];
+	char hex[17];
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, strlen(real_path), (const uint8_t *)real_path);
+	sha256_digest(&ctx, sizeof(hash), hash);
+	for (int i = 0; i < 8; i++)
+		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+	return zb_strf("@%s", hex);
+}
+
+/* ---- reading and writing ------------------------------------------------ */
+
+static int read_all(int fd, const char *path, size_t max, struct zb_buf *out,
+		    struct zb_error *err)
+{
+	char chunk[65536];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return zb_fail_sys(err, errno, "read %s", path);
+		if (n == 0)
+			return 0;
+		if (out->len + (size_t)n > max)
+			return zb_fail(err, ZB_ELIMIT,
+				       "read %s: larger than %zu bytes", path,
+				       max);
+		if (zb_buf_add(out, chunk, (size_t)n))
+			return zb_fail(err, ZB_ELIMIT, "read %s: out of memory",
+				       path);
+	}
+}
+
+int zb_read_file(const char *path, size_t max, struct zb_buf *out,
+		 struct zb_error *err)
+{
+	/* O_NONBLOCK: a FIFO put in the place of a file must not stop us. */
+	zb_auto(fd) int fd =
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return zb_fail_sys(err, errno, "open %s", path);
+	if (fstat(fd, &st))
+		return zb_fail_sys(err, errno, "stat %s", path);
+	if (S_ISDIR(st.st_mode))
+		return zb_fail_sys(err, EISDIR, "read %s", path);
+	if (!S_ISREG(st.st_mode)) {
+		zb_fail(err, ZB_ESYS, "read %s: it is no regular file", path);
+		if (err)
+			err->sys = EINVAL;
+		return ZB_ESYS;
+	}
+	zb_buf_clear(out);
+	return read_all(fd, path, max, out, err);
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -1;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+/* Make the directory's entries last. Some file systems cannot: EINVAL. */
+static int sync_dir(const char *dir)
+{
+	zb_auto(fd) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	return fsync(fd) && errno != EINVAL && errno != EROFS ? -1 : 0;
+}
+
+int zb_write_file_atomic(const char *path, const void *p, size_t n,
+			 unsigned mode, struct zb_error *err)
+{
+	zb_auto(free) char *dir = zb_path_dir(path);
+	/* Short, so that a NAME of full length still fits. */
+	zb_auto(free) char *temp = dir ? zb_strf("%s/.zb-XXXXXX", dir) : NULL;
+	zb_auto(fd) int fd = -1;
+	int rc = 0;
+
+	if (!temp)
+		return zb_fail(err, ZB_ELIMIT, "write %s: out of memory", path);
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return zb_fail_sys(err, errno, "write %s: temporary file in %s",
+				   path, dir);
+	if (fchmod(fd, mode) || write_all(fd, p, n) || fsync(fd) ||
+	    rename(temp, path)) {
+		rc = zb_fail_sys(err, errno, "write %s", path);
+		unlink(temp);
+		return rc;
+	}
+	if (sync_dir(dir))
+		return zb_fail_sys(err, errno, "write %s: sync %s", path, dir);
+	return 0;
+}
+
+int zb_make_dirs(const char *path, unsigned mode, struct zb_error *err)
+{
+	zb_auto(free) char *buf = zb_strdup(path);
+	struct stat st;
+
+	if (!buf)
+		return zb_fail(err, ZB_ELIMIT, "mkdir %s: out of memory", path);
+	if (!*buf)
+		return zb_fail_sys(err, ENOENT, "mkdir \"\"");
+	for (char *p = buf + 1;; p++) {
+		char c = *p;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(buf, mode) && errno != EEXIST) {
+			int e = errno;
+
+			/* Above what is ours a directory may be there though
+			 * nobody lets us make one: EACCES, EROFS. */
+			if (stat(buf, &st) || !S_ISDIR(st.st_mode))
+				return zb_fail_sys(err, e, "mkdir %s", buf);
+		}
+		*p = c;
+		if (!c)
+			break;
+	}
+	if (stat(path, &st))
+		return zb_fail_sys(err, errno, "mkdir %s", path);
+	if (!S_ISDIR(st.st_mode))
+		return zb_fail_sys(err, ENOTDIR, "mkdir %s", path);
+	return 0;
+}
+
+/* ---- rm -r -------------------------------------------------------------- *
+ *
+ * A tree an extension made may be deeper than any stack or descriptor table,
+ * its directories unreadable, and (until the sandbox is gone) in motion. So
+ * there is no recursion and no "..": a directory found below the top one is
+ * emptied of everything but directories, those are moved up into the top one,
+ * and it is removed; each directory moves once. Two descriptors are enough. */
+
+#define MAX_PASSES 1000000
+
+struct remover {
+	int top;
+	unsigned long serial; /* for names of moved directories */
+	struct zb_error *err;
+	const char *path;
+};
+
+/* Open directory @name in @at without following a link, and make sure that we
+ * may read, change and enter it. Return: descriptor or -1. */
+static int open_dir_at(int at, const char *name)
+{
+	zb_auto(fd) int fd = -1;
+	zb_auto(fd) int handle =
+		openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char self[64];
+	struct stat st;
+
+	if (handle < 0 || fstat(handle, &st))
+		return -1;
+	if ((st.st_mode & 0700) != 0700) {
+		/* There is no fchmod for O_PATH and no chmod without following
+		 * links; through /proc it is this very directory. */
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+		chmod(self, 0700);
+	}
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return zb_steal_fd(&fd);
+}
+
+static int removal_failed(struct remover *r, int e, const char *name)
+{
+	return zb_fail_sys(r->err, e, "remove %s: %s", r->path, name);
+}
+
+/* Move directory @name of @dir up into the top one under a name of ours. */
+static int lift(struct remover *r, int dir, const char *name)
+{
+	zb_auto(fd) int fd = open_dir_at(dir, name); /* makes it movable */
+	char to[32];
+
+	(void)fd;
+	/* A rename onto a directory that is empty is as good: all goes. */
+	for (int tries = 0; tries < 100000; tries++) {
+		snprintf(to, sizeof(to), ".zb-rm-%lu", r->serial++);
+		if (!renameat(dir, name, r->top, to))
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
+			break;
+	}
+	return errno == ENOENT ? 0 : removal_failed(r, errno, name);
+}
+
+/* Take all out of @dir (a descriptor, not taken): unlink, or lift. */
+static int empty_dir(struct remover *r, int dir)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	zb_auto(dir) DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!d) {
+		zb_auto_fd(&copy);
+		return removal_failed(r, errno, ".");
+	}
+	while ((e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (!unlinkat(dir, e->d_name, 0) || errno == ENOENT)
+			continue;
+		if (errno != EISDIR && errno != EPERM)
+			return removal_failed(r, errno, e->d_name);
+		if (!unlinkat(dir, e->d_name, AT_REMOVEDIR))
+			continue;
+		if (lift(r, dir, e->d_name))
+			return ZB_ESYS;
+	}
+	return 0;
+}
+
+/* One directory of the top: empty it and remove it. */
+static int remove_one(struct remover *r, const char *name)
+{
+	/* Entries may appear while a sandbox is ending: a few rounds. */
+	for (int round = 0; round < 16; round++) {
+		zb_auto(fd) int fd = -1;
+
+		if (!unlinkat(r->top, name, AT_REMOVEDIR) || errno == ENOENT)
+			return 0;
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			break;
+		fd = open_dir_at(r->top, name);
+		if (fd < 0)
+			break;
+		if (empty_dir(r, fd))
+			return ZB_ESYS;
+	}
+	return removal_failed(r, errno, name);
+}
+
+/* Pass over the top directory once. *@found: something was there. */
+static int sweep(struct remover *r, bool *found)
+{
+	int copy = openat(r->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	zb_auto(dir) DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!d) {
+		zb_auto_fd(&copy);
+		return removal_failed(r, errno, ".");
+	}
+	*found = false;
+	while ((e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		*found = true;
+		if (!unlinkat(r->top, e->d_name, 0) || errno == ENOENT)
+			continue;
+		if (errno != EISDIR && errno != EPERM)
+			return removal_failed(r, errno, e->d_name);
+		if (remove_one(r, e->d_name))
+			return ZB_ESYS;
+	}
+	return 0;
+}
+
+int zb_remove_tree(const char *path, struct zb_error *err)
+{
+	struct remover r = {.err = err, .path = path};
+	zb_auto(fd) int top = -1;
+	bool found = true;
+
+	if (!unlink(path) || errno == ENOENT || errno == ENOTDIR)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return zb_fail_sys(err, errno, "remove %s", path);
+	top = open_dir_at(AT_FDCWD, path);
+	if (top < 0)
+		return zb_fail_sys(err, errno, "remove %s", path);
+	r.top = top;
+	/* A pass brings one level up: as many passes as the tree is deep. */
+	for (int pass = 0; found; pass++) {
+		if (pass > MAX_PASSES)
+			return removal_failed(&r, EBUSY, "it keeps growing");
+		if (sweep(&r, &found))
+			return ZB_ESYS;
+	}
+	if (rmdir(path) && errno != ENOENT)
+		return zb_fail_sys(err, errno, "remove %s", path);
+	return 0;
+}
+
+/* ---- locks -------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Is @fd still the file at @path? */
+static bool same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !lstat(path, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+int zb_lock_file(const char *path, bool exclusive, int wait_ms, int *fd,
+		 struct zb_error *err)
+{
+	int64_t end = now_ms() + wait_ms;
+
+	for (;;) {
+		zb_auto(fd) int f = open(
+			path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (f < 0)
+			return zb_fail_sys(err, errno, "open %s", path);
+		if (!flock(f, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB)) {
+			if (!same_file(f, path))
+				continue; /* removed and made again */
+			*fd = zb_steal_fd(&f);
+			return 0;
+		}
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return zb_fail_sys(err, errno, "lock %s", path);
+		if (now_ms() >= end)
+			return zb_fail(err, ZB_EPOLICY,
+				       "%s is locked by another zotbox; try "
+				       "again when it is done",
+				       path);
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+}
+
+int zb_store_lock(const struct zb_store *s, const char *name, bool exclusive,
+		  int wait_ms, int *fd, struct zb_error *err)
+{
+	zb_auto(free) char *path = zb_strf("%s/.lock-%s", s->boxes, name);
+	int rc;
+
+	if (!path)
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
+	rc = zb_make_dirs(s->zot_home, 0755, err);
+	if (!rc)
+		rc = zb_make_dirs(s->boxes, 0700, err);
+	if (!rc)
+		rc = zb_lock_file(path, exclusive, wait_ms, fd, err);
+	if (rc == ZB_EPOLICY)
+		zb_fail(err, ZB_EPOLICY,
+			"extension \"%s\" is being changed or started by "
+			"another zotbox; try again when it is done",
+			name);
+	return rc;
+}
+
+/* ---- the program's own files -------------------------------------------- */
+
+static bool is_there(const char *path)
+{
+	return path && !access(path, R_OK);
+}
+
+char *zb_own_program(void)
+{
+	char buf[PATH_MAX];
+	size_t n = sizeof(buf);
+	static const char gone[] = " (deleted)";
+	char *real;
+
+	if (uv_exepath(buf, &n))
+		return NULL;
+	real = realpath(buf, NULL);
+	if (real)
+		return real;
+	/* Replaced by an update while it runs: the new one stands there. */
+	n = strlen(buf);
+	if (n > sizeof(gone) && !strcmp(buf + n - sizeof(gone) + 1, gone))
+		buf[n - sizeof(gone) + 1] = '\0';
+	return zb_strdup(buf);
+}
+
+/* @name in the build tree whose top is @top, which a configured tree shows by
+ * its config.status; `pkgdata` there is a link to the sources. */
+static char *in_build_tree(const char *top, const char *name)
+{
+	zb_auto(free) char *mark = zb_strf("%s/config.status", top);
+	zb_auto(free) char *made = zb_strf("%s/%s", top, name);
+	zb_auto(free) char *data = zb_strf("%s/pkgdata/%s", top, name);
+
+	if (!is_there(mark))
+		return NULL;
+	if (is_there(made))
+		return zb_steal(&made);
+	return is_there(data) ? zb_steal(&data) : NULL;
+}
+
+/* The first of the places where @name may be, as seen from @dir, the
+ * directory of the running program. */
+static char *own_file_from(const char *dir, const char *name)
+{
+	const char *tests = NULL;
+	zb_auto(free) char *top = NULL;
+	char *found;
+
+	/* Beside the program: a test's own build of zotbox-stage. */
+	found = zb_strf("%s/%s", dir, name);
+	if (is_there(found))
+		return found;
+	free(found);
+	/* Programs of a build tree are at its top or below its tests/. */
+	found = in_build_tree(dir, name);
+	for (const char *p = dir; (p = strstr(p, "/tests/")); p++)
+		tests = p;
+	if (!found && tests) {
+		top = zb_strndup(dir, (size_t)(tests - dir));
+		found = top ? in_build_tree(top, name) : NULL;
+	}
+	for (int i = 0; !found && i < 2; i++) {
+		zb_auto(free) char *at = zb_strf("%s/../%s/zotbox/%s", dir,
+						 i ? "share" : "libexec", name);
+
+		found = at ? realpath(at, NULL) : NULL;
+	}
+	return found;
+}
+
+char *zb_own_file(const char *name)
+{
+	static const char *const configured[] = {ZB_PKGLIBEXECDIR,
+						 ZB_PKGDATADIR};
+	zb_auto(free) char *exe = zb_own_program();
+	zb_auto(free) char *dir = exe ? zb_path_dir(exe) : NULL;
+	char *found = dir ? own_file_from(dir, name) : NULL;
+
+	for (size_t i = 0; !found && i < ZB_ARRAY_LEN(configured); i++) {
+		char *at = zb_strf("%s/%s", configured[i], name);
+
+		if (is_there(at))
+			found = at;
+		else
+			free(at);
+	}
+	return found;
+}
+
+#define POLICY_MAX ((size_t)1 << 20)
+
+int zb_policy_text(const char *name, struct zb_buf *out, struct zb_error *err)
+{
+	const char *dot = strrchr(name, '.');
+	zb_auto(free) char *file = NULL;
+	zb_auto(free) char *path = NULL;
+
+	if (strstr(name, "..") || name[0] == '/')
+		return zb_fail(err, ZB_EUSAGE, "no such policy: %s", name);
+	file = zb_strf("policies/%s%s", name,
+		       dot && !strcmp(dot, ".json") ? "" : ".json");
+	path = file ? zb_own_file(file) : NULL;
+	if (!path)
+		return zb_fail(err, ZB_EUSAGE,
+			       "no such policy: %s (looked for %s)", name,
+			       file ? file : name);
+	return zb_read_file(path, POLICY_MAX, out, err);
+}
