@@ -22,7 +22,8 @@ enum zb_json_type {
 	ZB_JSON_NULL
 };
 
-#define ZB_JSON_NONE UINT32_MAX
+#define ZB_JSON_NONE	  UINT32_MAX
+#define ZB_JSON_DEPTH_CAP 4096u
 
 /* One value. Offsets are bytes in the text, end exclusive; a string's include
  * its quotes. A member's key likewise; key_end 0: not a member. Children of
@@ -34,8 +35,15 @@ struct zb_json_tok {
 	uint32_t parent; /* ZB_JSON_NONE for the root */
 	uint32_t next;	 /* next sibling or ZB_JSON_NONE */
 	uint32_t size;	 /* indexed children */
+	uint32_t hash;	 /* of the folded key; the scanner's own */
 	uint16_t depth;	 /* root 0 */
+	bool escaped;	 /* a string with a backslash in it */
+	bool key_escaped;
 };
+
+/* Workspace of the scanner. */
+struct zb_json_level;
+struct zb_json_key;
 
 /* @text is borrowed and must outlive it. tok[0] is the root. Zero-initialise;
  * may be reused for the next text (its memory is kept). */
@@ -44,12 +52,17 @@ struct zb_json {
 	size_t len;
 	struct zb_json_tok *tok;
 	size_t n, cap;
+	struct zb_json_level *level;
+	size_t level_cap;
+	struct zb_json_key *sort;
+	size_t sort_cap;
 };
 
 /* Zero means the default. Values deeper than @index_depth are checked (syntax
  * and UTF-8), not indexed, and their keys are not compared. */
 struct zb_json_limits {
-	unsigned max_depth;   /* default 256 */
+	unsigned max_depth;   /* brackets open at once; default 256, at most
+				 ZB_JSON_DEPTH_CAP */
 	unsigned index_depth; /* default: max_depth. Root is depth 0 */
 	size_t max_tokens;    /* default 1 << 20 */
 };
@@ -75,8 +88,9 @@ struct zb_json_fault {
 	char what[256];
 };
 
-/* Scan @len bytes. Return: 0, or ZB_EUSAGE with @fault filled (may be NULL),
- * or ZB_ELIMIT when out of memory. @out holds no tokens then. */
+/* Scan @len bytes, in time linear in @len (n log n in the keys of an object
+ * that has many). Return: 0, or ZB_EUSAGE with @fault filled (may be NULL), or
+ * ZB_ELIMIT when out of memory. @out holds no tokens then. */
 int zb_json_scan(struct zb_json *out, const char *text, size_t len,
 		 const struct zb_json_limits *limits,
 		 struct zb_json_fault *fault);
@@ -101,9 +115,11 @@ char *zb_json_dup_key(const struct zb_json *j, uint32_t i);
 /* Does string token @i / its key equal @s, after unescaping? */
 bool zb_json_is(const struct zb_json *j, uint32_t i, const char *s);
 bool zb_json_key_is(const struct zb_json *j, uint32_t i, const char *s);
-/* Number token as an integer without loss. Return: false if it is none. */
+/* Number token as an integer without loss (2, 2.0, 20e-1). Return: false if
+ * it is none. */
 bool zb_json_int(const struct zb_json *j, uint32_t i, int64_t *out);
-/* Append @s as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD. */
+/* Append @s as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD; what
+ * zb_is_hazard() names is written as \u, so that the text is safe to show. */
 int zb_json_quote(struct zb_buf *out, const char *s, size_t n);
 
 #endif

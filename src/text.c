@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "fold_table.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -41,57 +42,9 @@ static bool in_ranges(uint32_t cp, const struct range *r, size_t n)
 	return false;
 }
 
-static bool is_cont(unsigned char c)
-{
-	return (c & 0xc0) == 0x80;
-}
-
-/* The second byte carries the restrictions of RFC 3629 section 4: after E0 no
- * overlong form, after ED no surrogate, after F0 no overlong form, after F4
- * nothing above U+10FFFF. */
-static bool second_ok(unsigned char a, unsigned char b)
-{
-	switch (a) {
-	case 0xe0:
-		return b >= 0xa0 && b <= 0xbf;
-	case 0xed:
-		return b >= 0x80 && b <= 0x9f;
-	case 0xf0:
-		return b >= 0x90 && b <= 0xbf;
-	case 0xf4:
-		return b >= 0x80 && b <= 0x8f;
-	default:
-		return is_cont(b);
-	}
-}
-
 unsigned zb_utf8_next(const char *s, size_t n, uint32_t *cp)
 {
-	const unsigned char *p = (const unsigned char *)s;
-	unsigned char a = p[0];
-
-	if (a < 0x80) {
-		*cp = a;
-		return 1;
-	}
-	if (a < 0xc2 || a > 0xf4 || n < 2 || !second_ok(a, p[1]))
-		return 0;
-	if (a < 0xe0) {
-		*cp = (uint32_t)(a & 0x1f) << 6 | (p[1] & 0x3f);
-		return 2;
-	}
-	if (n < 3 || !is_cont(p[2]))
-		return 0;
-	if (a < 0xf0) {
-		*cp = (uint32_t)(a & 0x0f) << 12 |
-		      (uint32_t)(p[1] & 0x3f) << 6 | (p[2] & 0x3f);
-		return 3;
-	}
-	if (n < 4 || !is_cont(p[3]))
-		return 0;
-	*cp = (uint32_t)(a & 0x07) << 18 | (uint32_t)(p[1] & 0x3f) << 12 |
-	      (uint32_t)(p[2] & 0x3f) << 6 | (p[3] & 0x3f);
-	return 4;
+	return zb_utf8_step(s, n, cp);
 }
 
 /* Bytes of ASCII at the start of @s, eight at a time; may stop early. */
@@ -120,7 +73,7 @@ size_t zb_utf8_check(const char *s, size_t n)
 		i += ascii_run(s + i, n - i);
 		if (i >= n)
 			break;
-		used = zb_utf8_next(s + i, n - i, &cp);
+		used = zb_utf8_step(s + i, n - i, &cp);
 		if (!used)
 			return i;
 		i += used;
@@ -525,7 +478,7 @@ bool zb_fold_equal(const char *a, size_t an, const char *b, size_t bn)
 	size_t i = 0, j = 0;
 
 	while (i < an && j < bn) {
-		uint32_t ca, cb;
+		uint32_t ca = 0, cb = 0;
 		unsigned ua = zb_utf8_next(a + i, an - i, &ca);
 		unsigned ub = zb_utf8_next(b + j, bn - j, &cb);
 
