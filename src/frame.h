@@ -13,9 +13,10 @@
 struct zb_framer {
 	struct zb_buf buf;
 	size_t max;	  /* longest line, bytes without \n */
-	size_t scanned;	  /* bytes of buf known to hold no \n */
+	size_t read;	  /* bytes of buf handed out already */
+	size_t scanned;	  /* where the search for \n goes on */
 	bool skipping;	  /* inside an over-long line */
-	uint64_t skipped; /* bytes of it seen so far */
+	uint64_t skipped; /* bytes of it thrown away so far */
 	uint64_t lines;	  /* lines handed out or skipped, for messages */
 	bool started;	  /* first bytes seen (byte-order mark handling) */
 	bool bom;	  /* one was dropped at the very start */
@@ -36,13 +37,17 @@ struct zb_line {
 	uint64_t number; /* from 1 */
 };
 
+/* @max 0: ZB_FRAME_MAX. */
 void zb_framer_init(struct zb_framer *f, size_t max);
 void zb_framer_done(struct zb_framer *f);
-/* Add bytes from the stream. Return: 0 or ZB_ELIMIT (out of memory). */
+/* Add bytes from the stream. Take all lines after each feed: what is held is
+ * then at most @max bytes and the last piece. Return: 0 or ZB_ELIMIT (out of
+ * memory). */
 int zb_framer_feed(struct zb_framer *f, const char *p, size_t n);
 /* Take the next line. */
 void zb_framer_next(struct zb_framer *f, struct zb_line *out);
-/* At end of stream: the bytes after the last \n as a line, if any. */
+/* At end of stream, after the last feed: the next line, the bytes after the
+ * last \n as the last one; ZB_LINE_NONE when there is no more. */
 void zb_framer_end(struct zb_framer *f, struct zb_line *out);
 
 #endif
