@@ -128,12 +128,16 @@ struct zb_path_fact {
 	char *link; /* readlink() text when is_link (last component) */
 };
 
-/* One thing a runtime fragment or a program resolution asks to be there. */
+/* One thing a runtime fragment or a program resolution asks to be there. The
+ * path is as spelled: links among its components, and it being one itself, are
+ * shown as links, and the target is granted. */
 struct zb_need {
 	char *path;
-	unsigned rights; /* ZB_MAY_* */
-	bool optional;	 /* skip silently when absent */
-	char *from;	 /* "runtimes/python.json" */
+	/* ZB_MAY_*; 0: a link that is shown (/lib64), its target not granted.
+	 */
+	unsigned rights;
+	bool optional; /* skip silently when absent */
+	char *from;    /* "runtimes/python.json" */
 };
 
 /* A way to start the extension, found by effects (runtime.h): the program
