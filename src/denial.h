@@ -39,22 +39,30 @@ uint64_t zb_denial_hash(const struct zb_denial *d);
 
 /* One JSON object (no newline) as the ledger has it: "v":1, "time" = last,
  * RFC 3339 UTC with milliseconds; bytes that are not UTF-8 as U+FFFD with
- * target_hex (asked_hex) beside; "grant":null with "cannot":WHY. */
+ * target_hex (asked_hex) beside; "grant":null with "cannot":WHY. Absent
+ * strings, pid 0 and errno 0 are left out. There is no grant either when the
+ * evidence is inferred or the value is not UTF-8. Safe to show on a terminal
+ * (zb_json_quote). */
 int zb_denial_json(const struct zb_denial *d, struct zb_buf *out);
 /* Read one back (zb_denial_json's form). ZB_EUSAGE if it is none. */
 int zb_denial_parse(struct zb_denial *out, const char *line, size_t len,
 		    struct zb_error *err);
-/* One line for people, without newline:
+/* One line for people, without newline, safe to show:
  * "denied fs.read ~/.ssh/id (python3.11, openat, x3): RULE; to allow: zotbox
  * ext allow weather fs.read ~/.ssh/id" or "...; cannot be granted: WHY".
- * No command is shown for a target that is not plain text. @home shortens
- * paths below it to ~ (NULL: never). */
+ * No command is shown for a target that is not plain text, but "cannot be
+ * granted by a copied command: the name holds control characters". @home
+ * shortens paths below it to ~ (NULL: never). */
 int zb_denial_text(const struct zb_denial *d, const char *home,
 		   struct zb_buf *out);
 
 /* RFC 3339 UTC with milliseconds, e.g. 2026-12-01T10:00:00.123Z. */
 int zb_time_rfc3339(int64_t unix_ms, struct zb_buf *out);
-/* "2026-12-01T10:00:00Z", "10m", "2h", "3d" -> Unix ms. false: malformed. */
+/* "2026-12-01T10:00:00Z" (also fractions and zones), "10m", "2h", "3d" (that
+ * long before @now_ms) -> Unix ms. false: malformed. */
 bool zb_time_parse(const char *s, int64_t now_ms, int64_t *out);
+
+/* "ENOENT" for an errno value; NULL for one without a name here. */
+const char *zb_errno_name(int value);
 
 #endif
