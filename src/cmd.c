@@ -36,10 +36,7 @@ int zb_cmd_out(const void *p, size_t n)
 	return write_all(STDOUT_FILENO, p, n);
 }
 
-/* Our own line breaks stay; whatever else a terminal would act on is shown.
- * Not zb_text_escape(): the writer of the message quoted strangers' words
- * already, a second pass would double the backslashes. */
-static void show(struct zb_buf *out, const char *s, size_t n)
+void zb_cmd_visible(struct zb_buf *out, const char *s, size_t n)
 {
 	while (n) {
 		uint32_t cp;
@@ -63,7 +60,7 @@ static void message(const char *text)
 	struct zb_buf out = {0};
 
 	zb_buf_adds(&out, "zotbox: ");
-	show(&out, text, strlen(text));
+	zb_cmd_visible(&out, text, strlen(text));
 	zb_buf_addc(&out, '\n');
 	/* Nobody is left to tell when stderr itself fails. */
 	(void)write_all(STDERR_FILENO, zb_buf_str(&out), out.len);

@@ -58,6 +58,10 @@ extern const struct zb_command zb_commands[];
 int zb_cmd_fail(const struct zb_error *err);
 /* The same prefix and care for a message that is no failure. */
 void zb_cmd_say(const char *fmt, ...) ZB_PRINTF(1, 2);
+/* Append text that was escaped once by its writer: our own line breaks stay,
+ * whatever else a terminal would act on is shown. Not zb_text_escape(), a
+ * second pass of that would double the backslashes. */
+void zb_cmd_visible(struct zb_buf *out, const char *s, size_t n);
 /* Write @n bytes of results to stdout, whole. Return: 0, or ZB_ESYS: the
  * command should end with 1 (a closed pipe is not worth a message). */
 int zb_cmd_out(const void *p, size_t n);

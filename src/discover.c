@@ -1,0 +1,324 @@
+/* discover.c - reading the extension directories. */
+#include "config.h"
+
+#include "discover.h"
+#include "cleanup.h"
+#include "scope.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MANIFEST_MAX ((size_t)1 << 20)
+
+const char *zb_found_scope_name(enum zb_found_scope s)
+{
+	static const char *const names[] = {"project", "global", "path"};
+
+	return names[s];
+}
+
+void zb_found_done(struct zb_found *f)
+{
+	if (!f)
+		return;
+	free(f->name);
+	free(f->dir);
+	free(f->link);
+	free(f->policy);
+	free(f->problem);
+	zb_manifest_done(&f->manifest);
+	*f = (struct zb_found){0};
+}
+
+void zb_found_list_done(struct zb_found_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		zb_found_done(&l->v[i]);
+	free(l->v);
+	*l = (struct zb_found_list){0};
+}
+
+/* Does a scope file say anything besides what it extends? */
+static bool says_more(const struct zb_scope *s)
+{
+	const struct zb_rules *lists[] = {
+		&s->fs_read,	 &s->fs_write,	 &s->fs_exec,  &s->fs_deny,
+		&s->net_connect, &s->net_listen, &s->net_unix, &s->env_pass,
+	};
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(lists); i++)
+		if (lists[i]->set)
+			return true;
+	for (size_t i = 0; i < ZB_VERB_COUNT; i++)
+		if (s->verbs[i].set)
+			return true;
+	for (size_t i = 0; i < ZB_LIMIT_COUNT; i++)
+		if (s->limits[i].set)
+			return true;
+	return s->state_set || s->n_env_set || s->intercept_set ||
+	       s->on_failure_set || s->ledger_set;
+}
+
+char *zb_box_policy(const struct zb_store *store, const char *box)
+{
+	zb_auto(free) char *path = zb_store_box(store, box, "scope.json");
+	struct zb_buf text = {0};
+	struct zb_scope scope = {0};
+	char *word = NULL;
+
+	if (path && !zb_read_file(path, MANIFEST_MAX, &text, NULL) &&
+	    !zb_scope_parse(&scope, path, zb_buf_str(&text), text.len, NULL,
+			    NULL)) {
+		word = zb_strf("%s%s", scope.extends ? scope.extends : "none",
+			       says_more(&scope) ? "+scope" : "");
+		zb_scope_done(&scope);
+	}
+	zb_buf_done(&text);
+	return word ? word : zb_strdup("unknown");
+}
+
+static bool is_file(const char *dir, const char *name)
+{
+	zb_auto(free) char *path = zb_strf("%s/%s", dir, name);
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* The manifest and what follows from it; trouble becomes @f->problem. */
+static void read_manifest(struct zb_found *f, const struct zb_store *store)
+{
+	zb_auto(free) char *path = zb_strf("%s/extension.json", f->dir);
+	struct zb_buf text = {0};
+	struct zb_error err = {0};
+	bool theme = is_file(f->dir, "theme.json") ||
+		     is_file(f->dir, "themes/theme.json");
+
+	if (!path || zb_read_file(path, MANIFEST_MAX, &text, &err)) {
+		f->problem = err.sys == ENOENT
+				     ? zb_strdup("missing extension.json")
+				     : zb_strf("read manifest: %s", err.msg);
+	} else if (zb_manifest_parse(&f->manifest, zb_buf_str(&text), text.len,
+				     theme, &err)) {
+		f->problem = zb_strdup(err.msg);
+	} else {
+		f->has_manifest = true;
+		f->theme_only = !f->manifest.exec;
+		f->wrapped = f->manifest.wrapped;
+		free(f->name);
+		f->name = zb_strdup(f->manifest.name);
+	}
+	zb_buf_done(&text);
+	if (f->theme_only || !f->has_manifest)
+		f->policy = zb_strdup("-");
+	else if (f->wrapped)
+		f->policy = zb_box_policy(store, f->manifest.name);
+	else
+		f->policy = zb_strdup("unconfined");
+}
+
+/* What kind of entry it is; a link is followed and shown as one. */
+static void look_at(struct zb_found *f, const struct zb_store *store)
+{
+	char target[4096];
+	ssize_t n = readlink(f->dir, target, sizeof(target) - 1);
+	struct stat st;
+
+	if (n > 0) {
+		target[n] = '\0';
+		f->link = zb_strdup(target);
+	}
+	if (stat(f->dir, &st))
+		f->problem = zb_strf(f->link ? "broken link: %s" : "%s",
+				     strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		f->problem = zb_strdup("not a directory");
+	else if (access(f->dir, R_OK | X_OK))
+		f->problem = zb_strf("not readable: %s", strerror(errno));
+	if (f->problem)
+		f->policy = zb_strdup("-");
+	else
+		read_manifest(f, store);
+}
+
+static struct zb_found *append(struct zb_found_list *l)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 16;
+		struct zb_found *v = realloc(l->v, cap * sizeof(*v));
+
+		if (!v)
+			return NULL;
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n] = (struct zb_found){0};
+	return &l->v[l->n++];
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int entries(const char *dir, struct zb_strv *out, struct zb_error *err)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d)
+		return errno == ENOENT
+			       ? 0
+			       : zb_fail_sys(err, errno, "open %s", dir);
+	while (!rc && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			rc = zb_strv_add(out, e->d_name);
+	closedir(d);
+	if (rc)
+		return zb_fail(err, ZB_ELIMIT, "list %s: out of memory", dir);
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_bytes);
+	return 0;
+}
+
+static void mark_shadowed(struct zb_found_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (l->v[j].has_manifest && l->v[i].has_manifest &&
+			    !strcmp(l->v[i].name, l->v[j].name))
+				l->v[i].shadowed = true;
+}
+
+static int scan(struct zb_found_list *out, const struct zb_store *store,
+		const char *dir, enum zb_found_scope scope,
+		struct zb_error *err)
+{
+	struct zb_strv names = {0};
+	int rc = entries(dir, &names, err);
+
+	for (size_t i = 0; !rc && i < names.n; i++) {
+		struct zb_found *f = append(out);
+
+		if (!f) {
+			rc = zb_fail(err, ZB_ELIMIT, "list %s: out of memory",
+				     dir);
+			break;
+		}
+		f->scope = scope;
+		f->name = zb_strdup(names.v[i]);
+		f->dir = zb_strf("%s/%s", dir, names.v[i]);
+		look_at(f, store);
+	}
+	zb_strv_done(&names);
+	return rc;
+}
+
+int zb_discover(struct zb_found_list *out, const struct zb_store *store,
+		const char *cwd, struct zb_error *err)
+{
+	zb_auto(free) char *local =
+		cwd ? zb_strf("%s/.zot/extensions", cwd) : NULL;
+	int rc = 0;
+
+	*out = (struct zb_found_list){0};
+	if (local)
+		rc = scan(out, store, local, ZB_FOUND_PROJECT, err);
+	if (!rc)
+		rc = scan(out, store, store->extensions, ZB_FOUND_GLOBAL, err);
+	if (rc) {
+		zb_found_list_done(out);
+		return rc;
+	}
+	mark_shadowed(out);
+	return 0;
+}
+
+int zb_discover_path(struct zb_found *out, const struct zb_store *store,
+		     const char *dir, struct zb_error *err)
+{
+	*out = (struct zb_found){.scope = ZB_FOUND_PATH};
+	out->dir = zb_strdup(dir);
+	out->name = zb_strdup(dir);
+	if (!out->dir || !out->name) {
+		zb_found_done(out);
+		return zb_fail(err, ZB_ELIMIT, "%s: out of memory", dir);
+	}
+	look_at(out, store);
+	return 0;
+}
+
+int zb_discover_installed(const struct zb_found_list *l, const char *name,
+			  const struct zb_found **out, struct zb_error *err)
+{
+	const struct zb_found *hit = NULL;
+
+	if (!zb_name_valid(name))
+		return zb_fail(err, ZB_EUSAGE,
+			       "\"%s\" is not an extension's name (letters, "
+			       "digits, . _ -, at most 64, starting with a "
+			       "letter or digit, no dot at the end)",
+			       name);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct zb_found *f = &l->v[i];
+		const char *base = strrchr(f->dir, '/');
+
+		if (f->scope != ZB_FOUND_GLOBAL)
+			continue;
+		if (!strcmp(f->name, name)) {
+			if (hit && !strcmp(hit->name, name))
+				return zb_fail(err, ZB_EUSAGE,
+					       "two extensions are called "
+					       "\"%s\": %s and %s; remove one "
+					       "by hand",
+					       name, hit->dir, f->dir);
+			hit = f;
+		} else if (!hit && base && !strcmp(base + 1, name)) {
+			hit = f;
+		}
+	}
+	if (!hit)
+		return zb_fail(err, ZB_EPOLICY,
+			       "no extension \"%s\" is installed (see zotbox "
+			       "ext list)",
+			       name);
+	*out = hit;
+	return 0;
+}
+
+static void member(struct zb_buf *out, const char *key, const char *value)
+{
+	zb_buf_addf(out, "\"%s\":", key);
+	if (value)
+		zb_json_quote(out, value, strlen(value));
+	else
+		zb_buf_adds(out, "null");
+	zb_buf_addc(out, ',');
+}
+
+int zb_found_json(const struct zb_found *f, struct zb_buf *out)
+{
+	const struct zb_manifest *m = &f->manifest;
+
+	member(out, "name", f->name);
+	member(out, "scope", zb_found_scope_name(f->scope));
+	member(out, "version", m->version);
+	zb_buf_addf(out, "\"enabled\":%s,",
+		    f->has_manifest && m->enabled ? "true" : "false");
+	member(out, "language", m->language);
+	member(out, "description", m->description);
+	member(out, "dir", f->dir);
+	zb_buf_addf(out, "\"wrapped\":%s,", f->wrapped ? "true" : "false");
+	member(out, "policy", f->policy);
+	zb_buf_adds(out, "\"problem\":");
+	if (f->problem)
+		zb_json_quote(out, f->problem, strlen(f->problem));
+	else
+		zb_buf_adds(out, "null");
+	return out->failed ? ZB_ELIMIT : 0;
+}

@@ -1,0 +1,61 @@
+/* discover.h - which extensions zot would find, and what is true of each.
+ * Effects. Nothing is skipped: every entry of the two directories is a row,
+ * with its problem if it has one. */
+#ifndef ZB_DISCOVER_H
+#define ZB_DISCOVER_H
+
+#include "manifest.h"
+#include "store.h"
+
+enum zb_found_scope {
+	ZB_FOUND_PROJECT,
+	ZB_FOUND_GLOBAL,
+	ZB_FOUND_PATH
+};
+
+/* One directory entry. Strings are heap. */
+struct zb_found {
+	enum zb_found_scope scope;
+	char *name; /* the manifest's; the directory's if there is none */
+	char *dir;  /* as spelled */
+	char *link; /* the entry is a symbolic link: its text; else NULL */
+	struct zb_manifest manifest; /* as installed; zeroed if @problem */
+	bool has_manifest;
+	bool theme_only;
+	bool wrapped;  /* exec is zotbox, args wrap NAME: runs confined */
+	bool shadowed; /* one of a higher precedence has the same name */
+	char *policy;  /* "strict", "strict+scope", "unconfined", "-" */
+	char *problem; /* in zot's words where zot has some; else NULL */
+};
+
+struct zb_found_list {
+	struct zb_found *v;
+	size_t n, cap;
+};
+
+/* Project-local ones below @cwd (NULL: none), then the global ones, each in
+ * byte order of the directory names. A missing directory is an empty one. */
+int zb_discover(struct zb_found_list *out, const struct zb_store *store,
+		const char *cwd, struct zb_error *err);
+/* One directory given by path, as --ext has it. */
+int zb_discover_path(struct zb_found *out, const struct zb_store *store,
+		     const char *dir, struct zb_error *err);
+void zb_found_done(struct zb_found *f);
+void zb_found_list_done(struct zb_found_list *l);
+
+/* The global extension called @name: by the manifest's name, else by the
+ * directory's. ZB_EPOLICY if there is none ("no extension "x" is
+ * installed..."), ZB_EUSAGE if @name breaks the NAME rule or two match. */
+int zb_discover_installed(const struct zb_found_list *l, const char *name,
+			  const struct zb_found **out, struct zb_error *err);
+
+/* "project", "global", "path". Static. */
+const char *zb_found_scope_name(enum zb_found_scope s);
+/* Policy in a word of the box @name: what scope.json extends, and "+scope" if
+ * it says more. Heap; "unknown" if it cannot be read. */
+char *zb_box_policy(const struct zb_store *store, const char *box);
+/* Append one row as a JSON object without the braces: the members name scope
+ * version enabled language description dir wrapped policy problem. */
+int zb_found_json(const struct zb_found *f, struct zb_buf *out);
+
+#endif

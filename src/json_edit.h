@@ -1,0 +1,15 @@
+/* json_edit.h - change one top-level member of a JSON object's text; every
+ * other byte stays. Pure. */
+#ifndef ZB_JSON_EDIT_H
+#define ZB_JSON_EDIT_H
+
+#include "buf.h"
+
+/* Append @text to @out with member @key set to the JSON @value (raw text):
+ * replaced where it stands, else added as the first member, in a line of its
+ * own if the object is written in lines. ZB_EUSAGE if @text is not an object.
+ */
+int zb_json_set(struct zb_buf *out, const char *text, size_t len,
+		const char *key, const char *value, struct zb_error *err);
+
+#endif

@@ -1,0 +1,253 @@
+/* tree_copy.c - copying a tree by descriptors, link by link.
+ *
+ * Directories are opened with O_NOFOLLOW relative to their parent, so a name
+ * that is swapped for a link meanwhile is an error and not a way out. Links
+ * are judged at the end, in the copy, by openat2(2) with RESOLVE_BENEATH: the
+ * kernel's own answer to whether they lead outside. */
+#include "config.h"
+
+#include "tree_copy.h"
+#include "cleanup.h"
+#include "fdutil.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define DEPTH_MAX 64
+
+struct walk {
+	struct zb_tree_copy *c;
+	struct zb_strv links; /* relative paths, judged when all is there */
+	struct zb_error *err;
+};
+
+static int refuse(struct walk *w, const char *path, const char *why)
+{
+	struct zb_buf b = {0};
+
+	zb_text_escape(&b, path, strlen(path), 300);
+	zb_fail(w->err, ZB_EPOLICY, "refused: %s %s", zb_buf_str(&b), why);
+	zb_buf_done(&b);
+	return ZB_EPOLICY;
+}
+
+static int count(struct walk *w, const char *path, uint64_t bytes)
+{
+	struct zb_tree_copy *c = w->c;
+
+	if (c->stop && *c->stop)
+		return zb_fail_sys(w->err, EINTR, "copy %s", path);
+	c->files++;
+	c->bytes += bytes;
+	if (c->files > ZB_TREE_FILES_MAX || c->bytes > ZB_TREE_BYTES_MAX)
+		return zb_fail(w->err, ZB_ELIMIT,
+			       "the extension is too large: over %u files or "
+			       "%llu bytes",
+			       ZB_TREE_FILES_MAX, ZB_TREE_BYTES_MAX);
+	if (c->progress && !(c->files & 0xff))
+		c->progress(c->ctx, c->files, c->bytes);
+	return 0;
+}
+
+static int copy_bytes(struct walk *w, int in, int out, const char *path)
+{
+	static char block[1 << 16];
+
+	for (;;) {
+		ssize_t n = read(in, block, sizeof(block)), done = 0;
+
+		if (n < 0)
+			return zb_fail_sys(w->err, errno, "read %s", path);
+		if (!n)
+			return 0;
+		while (done < n) {
+			ssize_t k =
+				write(out, block + done, (size_t)(n - done));
+
+			if (k < 0)
+				return zb_fail_sys(w->err, errno, "write %s",
+						   path);
+			done += k;
+		}
+		if (w->c->stop && *w->c->stop)
+			return zb_fail_sys(w->err, EINTR, "copy %s", path);
+	}
+}
+
+static int copy_file(struct walk *w, int from, int to, const char *name,
+		     const char *path)
+{
+	zb_auto(fd) int in = openat(
+		from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	zb_auto(fd) int out = -1;
+	struct stat st;
+	int rc;
+
+	if (in < 0 || fstat(in, &st))
+		return zb_fail_sys(w->err, errno, "open %s", path);
+	if (!S_ISREG(st.st_mode))
+		return refuse(w, path, "is not a regular file");
+	rc = count(w, path, (uint64_t)st.st_size);
+	if (rc)
+		return rc;
+	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		     st.st_mode & 0777);
+	if (out < 0)
+		return zb_fail_sys(w->err, errno, "create %s", path);
+	rc = copy_bytes(w, in, out, path);
+	if (!rc && fchmod(out, st.st_mode & 0777))
+		rc = zb_fail_sys(w->err, errno, "chmod %s", path);
+	return rc;
+}
+
+static int copy_link(struct walk *w, int from, int to, const char *name,
+		     const char *path)
+{
+	char target[4096];
+	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+	int rc;
+
+	if (n < 0)
+		return zb_fail_sys(w->err, errno, "read link %s", path);
+	target[n] = '\0';
+	rc = count(w, path, 0);
+	if (rc)
+		return rc;
+	if (symlinkat(target, to, name))
+		return zb_fail_sys(w->err, errno, "link %s", path);
+	return zb_strv_add(&w->links, path)
+		       ? zb_fail(w->err, ZB_ELIMIT, "out of memory")
+		       : 0;
+}
+
+static int copy_dir(struct walk *w, int from, int to, const char *path,
+		    unsigned depth);
+
+static int copy_subdir(struct walk *w, int from, int to, const char *name,
+		       const char *path, unsigned depth)
+{
+	zb_auto(fd) int in = openat(
+		from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	zb_auto(fd) int out = -1;
+	struct stat st;
+	int rc;
+
+	if (in < 0 || fstat(in, &st))
+		return zb_fail_sys(w->err, errno, "open %s", path);
+	rc = count(w, path, 0);
+	if (rc)
+		return rc;
+	if (mkdirat(to, name, 0700))
+		return zb_fail_sys(w->err, errno, "mkdir %s", path);
+	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (out < 0)
+		return zb_fail_sys(w->err, errno, "open copy of %s", path);
+	rc = copy_dir(w, in, out, path, depth);
+	/* The owner must be able to go through and to remove it later. */
+	if (!rc && fchmod(out, (st.st_mode & 0777) | 0700))
+		rc = zb_fail_sys(w->err, errno, "chmod %s", path);
+	return rc;
+}
+
+static int copy_entry(struct walk *w, int from, int to, const char *name,
+		      const char *path, unsigned depth)
+{
+	struct stat st;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
+		return zb_fail_sys(w->err, errno, "stat %s", path);
+	if (S_ISDIR(st.st_mode))
+		return copy_subdir(w, from, to, name, path, depth + 1);
+	if (S_ISLNK(st.st_mode))
+		return copy_link(w, from, to, name, path);
+	if (S_ISREG(st.st_mode))
+		return copy_file(w, from, to, name, path);
+	return refuse(w, path, "is a device, socket or FIFO");
+}
+
+static int copy_dir(struct walk *w, int from, int to, const char *path,
+		    unsigned depth)
+{
+	int dup_fd = fcntl(from, F_DUPFD_CLOEXEC, 0);
+	DIR *d = dup_fd < 0 ? NULL : fdopendir(dup_fd);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d) {
+		rc = zb_fail_sys(w->err, errno, "open %s",
+				 *path ? path : "the source");
+		if (dup_fd >= 0)
+			close(dup_fd);
+		return rc;
+	}
+	if (depth > DEPTH_MAX)
+		rc = refuse(w, path, "is nested too deep");
+	while (!rc && (e = readdir(d))) {
+		zb_auto(free) char *sub = NULL;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (!strcmp(e->d_name, ".git")) {
+			w->c->git_left_out = true;
+			continue;
+		}
+		sub = zb_strf("%s%s%s", path, *path ? "/" : "", e->d_name);
+		rc = sub ? copy_entry(w, from, to, e->d_name, sub, depth)
+			 : zb_fail(w->err, ZB_ELIMIT, "out of memory");
+	}
+	closedir(d);
+	return rc;
+}
+
+/* Does the link at @path, in the copy, lead outside it? */
+static int judge_link(struct walk *w, int to, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	zb_auto(fd) int fd =
+		(int)syscall(SYS_openat2, to, path, &how, sizeof(how));
+	char target[256] = "", why[320];
+	ssize_t n;
+
+	if (fd >= 0)
+		return 0;
+	if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
+		return zb_strv_addf(&w->c->warnings,
+				    "%s is a link that leads nowhere", path);
+	if (errno != EXDEV)
+		return zb_fail_sys(w->err, errno, "resolve %s", path);
+	n = readlinkat(to, path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	snprintf(why, sizeof(why), "-> %s points outside the extension",
+		 target);
+	return refuse(w, path, why);
+}
+
+int zb_tree_copy(const char *from, const char *to, struct zb_tree_copy *c,
+		 struct zb_error *err)
+{
+	zb_auto(fd) int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	zb_auto(fd) int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct walk w = {.c = c, .err = err};
+	int rc;
+
+	if (in < 0)
+		return zb_fail_sys(err, errno, "open %s", from);
+	if (out < 0)
+		return zb_fail_sys(err, errno, "open %s", to);
+	rc = copy_dir(&w, in, out, "", 0);
+	for (size_t i = 0; !rc && i < w.links.n; i++)
+		rc = judge_link(&w, out, w.links.v[i]);
+	if (!rc && syncfs(out))
+		rc = zb_fail_sys(err, errno, "sync %s", to);
+	zb_strv_done(&w.links);
+	return rc;
+}
