@@ -202,8 +202,11 @@ int zb_plan_resolve(struct zb_plan *out, struct zb_scope *scope,
 void zb_plan_done(struct zb_plan *p);
 void zb_program_done(struct zb_program *p);
 
-/* The place that holds @path (deepest one whose path is a prefix), or -1. */
+/* The place that holds @path (deepest one whose path is a prefix), or -1. A
+ * link holds only itself: nothing canonical goes through it. */
 int zb_plan_place(const struct zb_plan *p, const char *path);
+/* The same for the first @n bytes of @path. */
+int zb_plan_place_n(const struct zb_plan *p, const char *path, size_t n);
 
 /* Effective limit: UINT64_MAX when none. */
 uint64_t zb_plan_limit(const struct zb_plan *p, enum zb_limit l);

@@ -133,6 +133,33 @@ void zb_scope_done(struct zb_scope *s);
 int zb_scope_merge(struct zb_scope *base, const struct zb_scope *over,
 		   struct zb_error *err);
 
+/* What no host can change about @s: grants that are refused to everybody (the
+ * slash commands /jail /unjail /cd /exit /logout /settings), and those that
+ * need --yes-i-mean-it (modify:bash and its like, call_tool of them, the
+ * system prompt). Breadth of paths is judged by the resolver, which knows
+ * where they lead. Return: 0 or ZB_EPOLICY naming the line and the remedy. */
+int zb_scope_judge(const struct zb_scope *s, bool mean_it,
+		   struct zb_error *err);
+
+/* Append a copy of @value with a copy of @origin. */
+int zb_rules_add(struct zb_rules *l, const char *value,
+		 const struct zb_origin *origin);
+bool zb_rules_has(const struct zb_rules *l, const char *value);
+int zb_origin_copy(struct zb_origin *out, const struct zb_origin *in);
+void zb_origin_done(struct zb_origin *o);
+/* "FILE: KEY" for messages, appended. */
+int zb_origin_text(const struct zb_origin *o, struct zb_buf *out);
+
+/* A slash command as people write it, "/name" or "name": do two mean the
+ * same? zot compares without case. */
+bool zb_slash_same(const char *a, const char *b);
+/* Is it one that cannot be granted? */
+bool zb_slash_forbidden(const char *name);
+
+/* Every key of the language, dotted, NULL-terminated ("fs.read"); maps whose
+ * keys are the user's end in ".*" ("env.set.*"). For the schema's test. */
+const char *const *zb_scope_keys(void);
+
 /* Edit the text of a scope file: add (or remove) @value under dotted @key
  * ("fs.read", "protocol.events", "limits.memory"). Formatting and order of
  * the rest stay. The result is parsed again before it is returned. Refuses

@@ -1,0 +1,391 @@
+/* resolve_settle.c - from everything that was asked for to what is mounted.
+ *
+ *	wide	a grant that holds HOME replaces the private one
+ *	merge	one place a path: the private one wins, rights add up
+ *	carve	a grant into which a deny reaches, or which has a pattern
+ *	drop	what a place around it shows anyway, with the same rights
+ *	pin	ancestors inside HOME and data/ (a directory that is renamed
+ *		would take the mount below it to another name), and one
+ *		read-only directory below /tmp
+ *	broker	places that have a carved one mounted below them: the kernel's
+ *		rules follow mounts upward, so none of them may be a rule that
+ *		grants reading
+ */
+#include "cleanup.h"
+#include "path_match.h"
+#include "resolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int out_of_order(const void *a, const void *b)
+{
+	const struct zb_place *x = a, *y = b;
+	int c = zb_place_order(x->path, y->path);
+
+	if (!c)
+		c = (int)x->kind - (int)y->kind;
+	if (!c && x->origin.key && y->origin.key)
+		c = strcmp(x->origin.key, y->origin.key);
+	return c;
+}
+
+static void sort(struct zb_plan *p)
+{
+	if (p->n_places)
+		qsort(p->places, p->n_places, sizeof(*p->places), out_of_order);
+}
+
+static void remove_at(struct zb_plan *p, size_t i)
+{
+	zb_place_done(&p->places[i]);
+	memmove(&p->places[i], &p->places[i + 1],
+		(p->n_places - i - 1) * sizeof(*p->places));
+	p->n_places--;
+}
+
+/* Does the host's own tree stand there, as it is? */
+static bool is_host(const struct zb_place *p)
+{
+	return (p->kind == ZB_PLACE_SYSTEM || p->kind == ZB_PLACE_RUNTIME ||
+		p->kind == ZB_PLACE_EXTENSION || p->kind == ZB_PLACE_GRANT) &&
+	       p->source && !strcmp(p->source, p->path);
+}
+
+/* wide */
+
+static void replace_home(struct zb_plan *p)
+{
+	bool wide = false;
+
+	for (size_t i = 0; i < p->n_places; i++)
+		wide = wide || (p->places[i].kind == ZB_PLACE_GRANT &&
+				zb_path_below(p->home_real, p->places[i].path));
+	for (size_t i = p->n_places; wide && i-- > 0;)
+		if (p->places[i].kind == ZB_PLACE_HOME)
+			remove_at(p, i);
+}
+
+/* merge */
+
+/* Of two places at one path, which stands? Higher is stronger. */
+static int strength(const struct zb_place *p)
+{
+	switch (p->kind) {
+	case ZB_PLACE_TEXT:
+	case ZB_PLACE_PROC:
+	case ZB_PLACE_DEV:
+		return 9;
+	case ZB_PLACE_DIR:
+		return 8;
+	case ZB_PLACE_DATA:
+		return 7;
+	case ZB_PLACE_TMP:
+		return 6;
+	case ZB_PLACE_HOME:
+		return 5;
+	case ZB_PLACE_EXTENSION:
+		return 4;
+	case ZB_PLACE_SYSTEM:
+		return 3;
+	case ZB_PLACE_RUNTIME:
+		return 2;
+	case ZB_PLACE_GRANT:
+		return 1;
+	case ZB_PLACE_LINK:
+	case ZB_PLACE_PIN:
+		return 0;
+	}
+	return 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static void join_only(struct zb_place *into, struct zb_place *from)
+{
+	if (!into->only.n || !from->only.n) {
+		zb_strv_done(&into->only);
+		return;
+	}
+	for (size_t i = 0; i < from->only.n; i++)
+		if (!zb_strv_has(&into->only, from->only.v[i]) &&
+		    !zb_strv_take(&into->only, from->only.v[i]))
+			from->only.v[i] = NULL;
+}
+
+/* @from is at the same path as @into and goes away. */
+static void join(struct zb_place *into, struct zb_place *from)
+{
+	if (strength(from) > strength(into)) {
+		struct zb_place p = *into;
+
+		*into = *from;
+		*from = p;
+	}
+	if (!is_host(into) || !is_host(from) ||
+	    !same_text(into->source, from->source))
+		return;
+	into->rights |= from->rights;
+	join_only(into, from);
+}
+
+static void merge(struct zb_plan *p)
+{
+	size_t n = 0;
+
+	sort(p);
+	for (size_t i = 0; i < p->n_places; i++) {
+		if (n && !strcmp(p->places[n - 1].path, p->places[i].path)) {
+			join(&p->places[n - 1], &p->places[i]);
+			zb_place_done(&p->places[i]);
+		} else {
+			p->places[n++] = p->places[i];
+		}
+	}
+	p->n_places = n;
+}
+
+/* carve */
+
+static const struct zb_deny *reaching(const struct zb_plan *p,
+				      const struct zb_place *place)
+{
+	for (size_t i = 0; i < p->n_denies; i++) {
+		const char *pattern = p->denies[i].pattern;
+
+		if (place->is_dir ? zb_pattern_touches(pattern, place->path)
+				  : zb_pattern_match(pattern, place->path))
+			return &p->denies[i];
+	}
+	return NULL;
+}
+
+static const struct zb_deny *covering(const struct zb_plan *p,
+				      const struct zb_place *place)
+{
+	for (size_t i = 0; i < p->n_denies; i++)
+		if (zb_pattern_match(p->denies[i].pattern, place->path))
+			return &p->denies[i];
+	return NULL;
+}
+
+/* The rule that a place came from, for messages. */
+static struct zb_rule rule_of(const struct zb_place *place)
+{
+	return (struct zb_rule){.value = place->path, .origin = place->origin};
+}
+
+static int carve(struct zb_resolver *r)
+{
+	struct zb_plan *p = r->plan;
+
+	for (size_t i = p->n_places; i-- > 0;) {
+		struct zb_place *place = &p->places[i];
+		struct zb_rule rule = rule_of(place);
+		const struct zb_deny *deny;
+
+		if (place->kind != ZB_PLACE_GRANT)
+			continue;
+		deny = covering(p, place);
+		if (deny) {
+			int rc = zb_resolve_notice(r, &rule,
+						   "is denied by %s %s; "
+						   "skipped",
+						   deny->origin.file,
+						   deny->origin.key);
+
+			if (rc)
+				return rc;
+			remove_at(p, i);
+			continue;
+		}
+		place->carved = reaching(p, place) || place->only.n;
+	}
+	return 0;
+}
+
+/* drop */
+
+/* The nearest place around place @i that is no link, or -1. Those around a
+ * place stand before it; among them the last is the nearest. */
+static int around(const struct zb_plan *p, size_t i)
+{
+	for (size_t k = i; k-- > 0;)
+		if (p->places[k].kind != ZB_PLACE_LINK &&
+		    zb_path_below(p->places[i].path, p->places[k].path))
+			return (int)k;
+	return -1;
+}
+
+static bool adds_nothing(const struct zb_place *outer, const struct zb_place *p)
+{
+	if (!is_host(outer))
+		return false;
+	if (p->kind == ZB_PLACE_LINK)
+		return true;
+	if (!is_host(p) || (p->rights & ~outer->rights))
+		return false;
+	/* What a deny reaches into is another kind of place. */
+	if (outer->only.n || p->carved != outer->carved)
+		return false;
+	return p->kind == ZB_PLACE_GRANT || !outer->carved;
+}
+
+static void drop(struct zb_plan *p)
+{
+	for (size_t i = 0; i < p->n_places;) {
+		int k = around(p, i);
+
+		if (k >= 0 && adds_nothing(&p->places[k], &p->places[i]))
+			remove_at(p, i);
+		else
+			i++;
+	}
+}
+
+/* pin */
+
+/* The directory @path in the private place @root, as a place of its own. */
+static int add_pin(struct zb_resolver *r, const struct zb_place *root,
+		   const char *path)
+{
+	struct zb_place pin = {.kind = ZB_PLACE_PIN,
+			       .path = zb_strdup(path),
+			       .rights = root->rights,
+			       .is_dir = true};
+	int rc = ZB_ELIMIT;
+
+	pin.source = zb_strf("%s%s", root->source, path + strlen(root->path));
+	if (pin.path && pin.source)
+		rc = zb_resolve_add(r, &pin);
+	free(pin.path);
+	free(pin.source);
+	return rc;
+}
+
+static bool has_place(const struct zb_plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n_places; i++)
+		if (!strcmp(p->places[i].path, path))
+			return true;
+	return false;
+}
+
+/* Every directory strictly between @root and @path. */
+static int pin_ancestors(struct zb_resolver *r, size_t root, const char *path)
+{
+	size_t n = strlen(r->plan->places[root].path);
+
+	for (const char *s = strchr(path + n + 1, '/'); s;
+	     s = strchr(s + 1, '/')) {
+		zb_auto(free) char *dir = zb_strndup(path, (size_t)(s - path));
+		struct zb_place copy = r->plan->places[root];
+		int rc;
+
+		if (!dir)
+			return ZB_ELIMIT;
+		if (has_place(r->plan, dir))
+			continue;
+		rc = add_pin(r, &copy, dir);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* /tmp is one tmpfs, so its first directory read-only holds all below. */
+static int hold_tmp(struct zb_resolver *r, const char *path)
+{
+	const char *s = strchr(path + strlen("/tmp/"), '/');
+	zb_auto(free) char *dir = NULL;
+
+	if (!s)
+		return 0;
+	dir = zb_strndup(path, (size_t)(s - path));
+	if (!dir)
+		return ZB_ELIMIT;
+	if (has_place(r->plan, dir))
+		return 0;
+	return zb_resolve_add(
+		r, &(struct zb_place){.kind = ZB_PLACE_DIR,
+				      .path = dir,
+				      .rights = ZB_MAY_READ | ZB_MAY_LIST,
+				      .is_dir = true});
+}
+
+static int pin(struct zb_resolver *r)
+{
+	struct zb_plan *p = r->plan;
+	size_t n = p->n_places; /* new ones go behind, unsorted */
+
+	for (size_t i = 0; i < n; i++) {
+		int k = around(p, i);
+		int rc = 0;
+
+		if (k < 0)
+			continue;
+		if (p->places[k].kind == ZB_PLACE_HOME ||
+		    p->places[k].kind == ZB_PLACE_DATA)
+			rc = pin_ancestors(r, (size_t)k, p->places[i].path);
+		else if (p->places[k].kind == ZB_PLACE_TMP)
+			rc = hold_tmp(r, p->places[i].path);
+		if (rc)
+			return rc;
+	}
+	sort(p);
+	return 0;
+}
+
+/* broker */
+
+static void mark_brokered(struct zb_plan *p)
+{
+	for (size_t c = 0; c < p->n_places; c++) {
+		if (!p->places[c].carved)
+			continue;
+		for (size_t i = 0; i < c; i++)
+			if (!p->places[i].carved &&
+			    p->places[i].kind != ZB_PLACE_LINK &&
+			    zb_path_below(p->places[c].path, p->places[i].path))
+				p->places[i].brokered = true;
+	}
+}
+
+/* A grant that says "execute" and would not. */
+static int check_exec(struct zb_resolver *r)
+{
+	for (size_t i = 0; i < r->plan->n_places; i++) {
+		const struct zb_place *p = &r->plan->places[i];
+		struct zb_rule rule = rule_of(p);
+
+		if (p->kind == ZB_PLACE_GRANT && (p->rights & ZB_MAY_EXEC) &&
+		    (p->carved || p->brokered))
+			return zb_resolve_fail(
+				r, ZB_EUNSUPPORTED, &rule,
+				"a deny or a pattern reaches into it, and the "
+				"kernel cannot execute from a directory that "
+				"is only partly granted; name single programs "
+				"in fs.exec");
+	}
+	return 0;
+}
+
+int zb_resolve_settle(struct zb_resolver *r)
+{
+	int rc;
+
+	replace_home(r->plan);
+	merge(r->plan);
+	rc = carve(r);
+	if (rc)
+		return rc;
+	drop(r->plan);
+	rc = pin(r);
+	if (rc)
+		return rc;
+	mark_brokered(r->plan);
+	return check_exec(r);
+}
