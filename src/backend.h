@@ -43,7 +43,8 @@ struct zb_exit {
 };
 
 struct zb_spawn_options {
-	/* Called for each refusal, from the broker's thread. */
+	/* Called for each refusal, from a thread of the backend's (the broker,
+	 * the watch on limits). */
 	void (*on_denial)(void *ctx, struct zb_denial *d); /* takes contents */
 	void *ctx;
 	/* Called once, any thread, when the first process ended (@exit is
@@ -59,8 +60,15 @@ struct zb_backend {
 	/* Which rules would be enforced how; ZB_EUNSUPPORTED if any cannot. */
 	int (*rules)(const struct zb_plan *plan, struct zb_rule_status **out,
 		     size_t *n, struct zb_error *err);
-	/* Never changes anything. Always fills @out; the return value is 0 or
-	 * ZB_EUNSUPPORTED with every gap and its remedy in @err. */
+	/* What every start needs to know, found without starting anything: for
+	 * wrap, console and whoever spawns. The launch itself is the proof, and
+	 * a spawn that fails explains itself as probe would. Contract as of
+	 * probe. */
+	int (*look)(struct zb_host *out, struct zb_error *err);
+	/* All of it, for doctor: makes a sandbox and tries it (some 20 ms).
+	 * Never changes anything. Always fills @out; the return value is 0 or
+	 * ZB_EUNSUPPORTED with every gap and its remedy in @err. Main thread
+	 * only, like spawn. */
 	int (*probe)(struct zb_host *out, struct zb_error *err);
 	/* Start @plan's program with stdio[0..2] (the child's ends, owned by
 	 * the caller, close after return). Whole or not at all, never
@@ -68,13 +76,15 @@ struct zb_backend {
 	int (*spawn)(const struct zb_plan *plan, const struct zb_host *host,
 		     const int stdio[3], const struct zb_spawn_options *opt,
 		     struct zb_proc **out, struct zb_error *err);
-	/* End the whole tree now. Safe to call twice. */
+	/* End the whole tree now; on_exit follows if it was not called yet.
+	 * Safe to call twice. */
 	void (*stop)(struct zb_proc *p);
 	/* Host pid of the extension's first process, for people; 0 unknown. */
 	int (*pid)(const struct zb_proc *p);
 	/* Send a signal to the first process. */
 	int (*signal)(struct zb_proc *p, int signo, struct zb_error *err);
-	/* Wait (bounded by stop's kill) until all is gone and free it. */
+	/* Stop, wait until all is gone (a bounded time), free it. @out may be
+	 * NULL; its reason is the caller's to free. Not from a callback. */
 	void (*reap)(struct zb_proc *p, struct zb_exit *out);
 };
 
