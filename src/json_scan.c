@@ -50,6 +50,7 @@ struct scan {
 	size_t n, i;
 	size_t max_depth, index_depth, max_tokens;
 	size_t depth;		/* open brackets = depth of the next value */
+	bool nul_ok;
 	struct zb_json_tok key; /* key fields of the member being read */
 	struct zb_json_fault *fault;
 	int rc;
@@ -608,7 +609,7 @@ static bool scan_text(struct scan *sc)
 	uint32_t tok;
 
 	if (!add_token(sc, ZB_JSON_STRING, &tok) ||
-	    !scan_string(sc, tok != ZB_JSON_NONE, &escaped))
+	    !scan_string(sc, tok != ZB_JSON_NONE && !sc->nul_ok, &escaped))
 		return false;
 	if (tok != ZB_JSON_NONE)
 		sc->j->tok[tok].escaped = escaped;
@@ -760,6 +761,7 @@ int zb_json_scan(struct zb_json *out, const char *text, size_t len,
 			size_min(lim->max_depth ? lim->max_depth : MAX_DEPTH,
 				 ZB_JSON_DEPTH_CAP),
 		.max_tokens = lim->max_tokens ? lim->max_tokens : MAX_TOKENS,
+		.nul_ok = lim->nul_ok,
 		.fault = fault,
 	};
 

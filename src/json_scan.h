@@ -65,6 +65,8 @@ struct zb_json_limits {
 				 ZB_JSON_DEPTH_CAP */
 	unsigned index_depth; /* default: max_depth. Root is depth 0 */
 	size_t max_tokens;    /* default 1 << 20 */
+	bool nul_ok;	      /* \u0000 may stand in strings (never in keys):
+				 the caller compares with lengths */
 };
 
 enum zb_json_fault_kind {

@@ -79,6 +79,20 @@ void zb_mediator_expire(struct zb_mediator *m, int64_t now_ms, const char *id);
  * "event_intercept" likewise. */
 int zb_mediator_open_calls(const struct zb_mediator *m, struct zb_strv *ids,
 			   struct zb_strv *types);
+/* The open calls one by one, oldest first. Strings are borrowed until the
+ * mediator is used again. @type: the frame that asked ("tool_call"...);
+ * @name: tool or command, "" if none; @event: of an intercept, else "". */
+struct zb_med_call {
+	const char *id, *type, *name, *event;
+	int64_t opened_ms;
+};
+bool zb_mediator_open_call(const struct zb_mediator *m, size_t i,
+			   struct zb_med_call *out);
+/* Is a panel of the extension open? tool_seconds does not run then. */
+bool zb_mediator_panel_open(const struct zb_mediator *m);
+/* What the extension's subscriptions came to, after cutting: event names. */
+const struct zb_strv *zb_mediator_events(const struct zb_mediator *m);
+const struct zb_strv *zb_mediator_intercepts(const struct zb_mediator *m);
 /* Registrations that passed: names, in order (for doctor and console). */
 const struct zb_strv *zb_mediator_commands(const struct zb_mediator *m);
 const struct zb_strv *zb_mediator_tools(const struct zb_mediator *m);

@@ -1,0 +1,818 @@
+/* mediator_frame.c - a frame of the extension taken apart by its row, and put
+ * together again without what may not pass.
+ *
+ * The line itself is indexed one level deep. A nested value whose inside
+ * matters (lists, panels, content blocks) is scanned once more on its own, to
+ * its own depth: so keys are compared exactly at the levels that are read, and
+ * the inside of schemas, arguments and structured results, which may well hold
+ * "a" and "A", is left alone.
+ *
+ * Taking apart never changes anything; zb_med_pass() walks the frame once from
+ * left to right and notes edits. No edit: the original line passes. */
+#include "mediator_internal.h"
+
+#include "cleanup.h"
+#include "frame.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A value that is read, the index it is in, and where that index's text
+ * begins in the line. */
+struct place {
+	struct zb_json *json;
+	uint32_t tok;
+	size_t base;
+};
+
+static struct place place_of(const struct zb_part *p, unsigned field)
+{
+	uint32_t tok = p->tok[field];
+
+	if (!p->inner[field])
+		return (struct place){p->json, tok, p->base};
+	return (struct place){p->inner[field], 0,
+			      p->base + p->json->tok[tok].start};
+}
+
+/* ---- taking apart ---- */
+
+void zb_med_smuggled(struct zb_mediator *m, const struct zb_frame_row *row,
+		     const char *what)
+{
+	zb_auto(free) char *rule = zb_strf("%s in a frame; refused", what);
+	bool verb = row && row->verb != ZB_VERB_COUNT;
+
+	if (!rule) {
+		m->oom = true;
+		return;
+	}
+	zb_med_log(m, "%s", rule);
+	zb_med_refuse(
+		m, &(struct zb_refusal){
+			   .op = ZB_OP_PROTO,
+			   .detail = verb ? zb_verb_name(row->verb) : "frame",
+			   .asked = m->line,
+			   .asked_len = m->len,
+			   .target = m->out->type[0] ? m->out->type : NULL,
+			   .rule = rule,
+			   .why_not = "zot matches keys without case and lets "
+				      "the last one win, so it would read "
+				      "another frame than this one",
+		   });
+}
+
+/* The bytes of a member's key, unescaped; valid until the next call. */
+static const char *key_of(struct zb_mediator *m, const struct zb_json *j,
+			  uint32_t i, size_t *len)
+{
+	const struct zb_json_tok *t = &j->tok[i];
+
+	if (!t->key_escaped) {
+		*len = t->key_end - t->key_start - 2;
+		return j->text + t->key_start + 1;
+	}
+	zb_buf_clear(&m->key);
+	m->oom |= zb_json_key(j, i, &m->key) != 0;
+	*len = m->key.len;
+	return zb_buf_str(&m->key);
+}
+
+static const char *type_name(enum zb_json_type t)
+{
+	static const char *const names[] = {
+		"object", "array", "string", "number", "true", "false", "null"};
+
+	return names[t];
+}
+
+/* Note the first thing that is wrong. Return: false. */
+ZB_PRINTF(2, 3)
+static bool wrong(char bad[200], const char *fmt, ...)
+{
+	va_list ap;
+
+	if (bad[0])
+		return false;
+	va_start(ap, fmt);
+	vsnprintf(bad, 200, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool want(char bad[200], const struct zb_field *f,
+		 const struct zb_json_tok *t, enum zb_json_type type,
+		 const char *name)
+{
+	if (t->type == type)
+		return true;
+	return wrong(bad, "\"%s\" must be %s (got %s)", f->name, name,
+		     type_name(t->type));
+}
+
+/* Is string token @i longer than @max bytes when unescaped? */
+static bool too_big(struct zb_mediator *m, const struct zb_json *j, uint32_t i,
+		    uint32_t max)
+{
+	const struct zb_json_tok *t = &j->tok[i];
+
+	if (!max || t->end - t->start - 2 <= max)
+		return false;
+	if (!t->escaped)
+		return true;
+	zb_buf_clear(&m->raw);
+	m->oom |= zb_json_string(j, i, &m->raw) != 0;
+	return m->raw.len > max;
+}
+
+static bool one_of(const struct zb_json *j, uint32_t i,
+		   const char *const *values)
+{
+	for (; *values; values++)
+		if (zb_json_is(j, i, *values))
+			return true;
+	return false;
+}
+
+/* A value outside a field's enumeration: the field goes; said once. */
+static void loose_value(struct zb_mediator *m, struct zb_part *p,
+			unsigned field)
+{
+	const struct zb_json_tok *t = &p->json->tok[p->tok[field]];
+	const char *name = p->shape->fields[field].name;
+	struct zb_med_text show;
+	const char *value = zb_med_show(&show, p->json->text + t->start,
+					t->end - t->start, 60);
+
+	p->cut |= 1u << field;
+	if (zb_med_once(m, "value %s.%s %s", p->shape->what, name, value))
+		zb_med_log(m, "%s: %s is no value of \"%s\"; cut out",
+			   p->shape->what, value, name);
+}
+
+static void check_string(struct zb_mediator *m, struct zb_part *p,
+			 unsigned field, char bad[200])
+{
+	const struct zb_field *f = &p->shape->fields[field];
+	uint32_t i = p->tok[field];
+
+	if (!want(bad, f, &p->json->tok[i], ZB_JSON_STRING, "a string"))
+		return;
+	if (!(f->flags & ZB_FIELD_TRIM) && too_big(m, p->json, i, f->max))
+		wrong(bad, "\"%s\" is longer than %u bytes", f->name, f->max);
+	else if (!f->values || one_of(p->json, i, f->values))
+		return;
+	else if (f->flags & ZB_FIELD_LOOSE)
+		loose_value(m, p, field);
+	else
+		wrong(bad, "\"%s\" has a value that is not known", f->name);
+}
+
+/* Elements of an array of strings; a null among them is an empty one. */
+static void check_list(const struct zb_field *f, struct place at, char bad[200])
+{
+	const struct zb_json *j = at.json;
+	unsigned n = 0;
+
+	for (uint32_t i = zb_json_first(j, at.tok); i != ZB_JSON_NONE;
+	     i = zb_json_next(j, i), n++)
+		if (j->tok[i].type != ZB_JSON_STRING &&
+		    j->tok[i].type != ZB_JSON_NULL) {
+			wrong(bad, "\"%s\"[%u] must be a string (got %s)",
+			      f->name, n, type_name(j->tok[i].type));
+			return;
+		}
+	if (f->type == ZB_FIELD_NAMES && n > ZB_PROTO_NAMES)
+		wrong(bad, "\"%s\" has more than %d elements", f->name,
+		      ZB_PROTO_NAMES);
+}
+
+static bool check_blocks(struct zb_mediator *m, const struct zb_frame_row *row,
+			 const struct zb_field *f, struct place at,
+			 char bad[200])
+{
+	struct zb_part block;
+	unsigned n = 0;
+
+	for (uint32_t i = zb_json_first(at.json, at.tok); i != ZB_JSON_NONE;
+	     i = zb_json_next(at.json, i), n++) {
+		if (at.json->tok[i].type != ZB_JSON_OBJECT) {
+			wrong(bad, "\"%s\"[%u] must be an object (got %s)",
+			      f->name, n, type_name(at.json->tok[i].type));
+			return true;
+		}
+		block = (struct zb_part){.shape = f->shape,
+					 .json = at.json,
+					 .obj = i,
+					 .base = at.base};
+		if (!zb_med_read_part(m, row, &block, bad))
+			return false;
+	}
+	if (n > ZB_PROTO_BLOCKS)
+		wrong(bad, "\"%s\" has more than %d elements", f->name,
+		      ZB_PROTO_BLOCKS);
+	return true;
+}
+
+/* Give nested field @field of the frame an index of its own. Return: false if
+ * a key in it is smuggled. */
+static bool open_inner(struct zb_mediator *m, const struct zb_frame_row *row,
+		       struct zb_part *p, unsigned field, char bad[200])
+{
+	const struct zb_field *f = &p->shape->fields[field];
+	const struct zb_json_tok *t = &p->json->tok[p->tok[field]];
+	const struct zb_json_limits limits = {
+		.max_depth = ZB_PROTO_DEPTH,
+		.index_depth = f->shape ? 2 : 1,
+		.max_tokens = 8192,
+		.nul_ok = true,
+	};
+	struct zb_json_fault fault;
+	struct zb_json *inner = NULL;
+	int rc;
+
+	for (size_t i = 0; i < ZB_MED_INNER && !inner; i++)
+		if (!m->inner_used[i]) {
+			m->inner_used[i] = true;
+			inner = &m->inner[i];
+		}
+	if (!inner) /* the table has no such frame; a test says so */
+		return wrong(bad, "too many nested fields");
+	rc = zb_json_scan(inner, p->json->text + t->start, t->end - t->start,
+			  &limits, &fault);
+	p->inner[field] = inner;
+	if (rc == ZB_ELIMIT) {
+		m->oom = true;
+		return false;
+	}
+	if (rc && fault.kind == ZB_JSON_DUPLICATE) {
+		zb_med_smuggled(m, row, fault.what);
+		return false;
+	}
+	if (rc)
+		wrong(bad, "\"%s\": %s", f->name, fault.what);
+	return true;
+}
+
+/* The inside of a nested field. Return: false if a key is smuggled. */
+static bool check_nested(struct zb_mediator *m, const struct zb_frame_row *row,
+			 struct zb_part *p, unsigned field, char bad[200])
+{
+	const struct zb_field *f = &p->shape->fields[field];
+	const struct zb_json_tok *t = &p->json->tok[p->tok[field]];
+	struct zb_part inside;
+	struct place at;
+
+	if (f->type == ZB_FIELD_SHAPE
+		    ? !want(bad, f, t, ZB_JSON_OBJECT, "an object")
+		    : !want(bad, f, t, ZB_JSON_ARRAY, "an array"))
+		return true;
+	if (p->json == &m->json && !open_inner(m, row, p, field, bad))
+		return false;
+	at = place_of(p, field);
+	if (!at.json->n)
+		return true; /* a fault of its syntax's limits: in @bad */
+	if (f->type == ZB_FIELD_BLOCKS)
+		return check_blocks(m, row, f, at, bad);
+	if (f->type == ZB_FIELD_SHAPE) {
+		inside = (struct zb_part){.shape = f->shape,
+					  .json = at.json,
+					  .obj = at.tok,
+					  .base = at.base};
+		return zb_med_read_part(m, row, &inside, bad);
+	}
+	check_list(f, at, bad);
+	return true;
+}
+
+static bool check_field(struct zb_mediator *m, const struct zb_frame_row *row,
+			struct zb_part *p, unsigned field, char bad[200])
+{
+	const struct zb_field *f = &p->shape->fields[field];
+	const struct zb_json_tok *t = &p->json->tok[p->tok[field]];
+
+	switch (f->type) {
+	case ZB_FIELD_STRING:
+		check_string(m, p, field, bad);
+		break;
+	case ZB_FIELD_BOOL:
+		if (t->type != ZB_JSON_TRUE && t->type != ZB_JSON_FALSE)
+			wrong(bad, "\"%s\" must be true or false (got %s)",
+			      f->name, type_name(t->type));
+		break;
+	case ZB_FIELD_OBJECT:
+		if (want(bad, f, t, ZB_JSON_OBJECT, "an object") && f->max &&
+		    t->end - t->start > f->max)
+			wrong(bad, "\"%s\" is longer than %u bytes", f->name,
+			      f->max);
+		break;
+	case ZB_FIELD_LINES:
+	case ZB_FIELD_NAMES:
+	case ZB_FIELD_SHAPE:
+	case ZB_FIELD_BLOCKS:
+		return check_nested(m, row, p, field, bad);
+	case ZB_FIELD_ID:
+	case ZB_FIELD_ANY:
+		break;
+	}
+	return true;
+}
+
+/* Find the fields of an object. Return: false if a key is smuggled. */
+static bool map_fields(struct zb_mediator *m, const struct zb_frame_row *row,
+		       struct zb_part *p)
+{
+	for (unsigned f = 0; f < ZB_SHAPE_FIELDS; f++)
+		p->tok[f] = ZB_JSON_NONE;
+	for (uint32_t i = zb_json_first(p->json, p->obj); i != ZB_JSON_NONE;
+	     i = zb_json_next(p->json, i)) {
+		size_t len;
+		const char *key = key_of(m, p->json, i, &len);
+		int f = zb_proto_field(p->shape, key, len);
+		char what[100];
+
+		if (f >= 0) {
+			p->tok[f] = i;
+			continue;
+		}
+		f = zb_proto_field_folded(p->shape, key, len);
+		if (f < 0)
+			continue;
+		snprintf(what, sizeof(what), "a key that only folds to \"%s\"",
+			 p->shape->fields[f].name);
+		zb_med_smuggled(m, row, what);
+		return false;
+	}
+	return true;
+}
+
+bool zb_med_read_part(struct zb_mediator *m, const struct zb_frame_row *row,
+		      struct zb_part *p, char bad[200])
+{
+	p->cut = 0;
+	memset(p->inner, 0, sizeof(p->inner));
+	if (!map_fields(m, row, p))
+		return false;
+	for (unsigned f = 0; f < p->shape->n; f++) {
+		enum zb_field_type type = p->shape->fields[f].type;
+
+		if (p->tok[f] == ZB_JSON_NONE || type == ZB_FIELD_ID)
+			continue;
+		if (p->json->tok[p->tok[f]].type != ZB_JSON_NULL) {
+			if (!check_field(m, row, p, f, bad))
+				return false;
+			continue;
+		}
+		/* What the host keeps raw would be the text "null". */
+		if (type == ZB_FIELD_OBJECT || type == ZB_FIELD_ANY)
+			p->cut |= 1u << f;
+		p->tok[f] = ZB_JSON_NONE;
+	}
+	return true;
+}
+
+enum zb_view_result zb_med_view(struct zb_mediator *m, struct zb_view *v,
+				const struct zb_frame_row *row)
+{
+	memset(m->inner_used, 0, sizeof(m->inner_used));
+	v->row = row;
+	v->bad[0] = '\0';
+	v->top.shape = &row->shape;
+	v->top.json = &m->json;
+	v->top.obj = 0;
+	v->top.base = 0;
+	return zb_med_read_part(m, row, &v->top, v->bad) ? ZB_VIEW_OK
+							 : ZB_VIEW_SMUGGLED;
+}
+
+/* ---- reading ---- */
+
+static unsigned index_of(const struct zb_shape *shape, const char *name)
+{
+	int f = zb_proto_field(shape, name, strlen(name));
+
+	return f < 0 ? 0 : (unsigned)f;
+}
+
+uint32_t zb_med_field(const struct zb_part *p, const char *name)
+{
+	return p->tok[index_of(p->shape, name)];
+}
+
+bool zb_med_has(const struct zb_view *v, const char *name)
+{
+	return zb_med_field(&v->top, name) != ZB_JSON_NONE;
+}
+
+bool zb_med_true(const struct zb_view *v, const char *name)
+{
+	uint32_t tok = zb_med_field(&v->top, name);
+
+	return tok != ZB_JSON_NONE &&
+	       v->top.json->tok[tok].type == ZB_JSON_TRUE;
+}
+
+void zb_med_cut(struct zb_view *v, const char *name)
+{
+	v->top.cut |= 1u << index_of(v->top.shape, name);
+}
+
+bool zb_med_nested(struct zb_mediator *m, const struct zb_view *v,
+		   const char *name, struct zb_part *p)
+{
+	unsigned f = index_of(v->top.shape, name);
+	char bad[200] = "";
+	struct place at;
+
+	if (v->top.tok[f] == ZB_JSON_NONE || !v->top.inner[f] ||
+	    !v->top.inner[f]->n)
+		return false;
+	at = place_of(&v->top, f);
+	*p = (struct zb_part){.shape = v->top.shape->fields[f].shape,
+			      .json = at.json,
+			      .obj = at.tok,
+			      .base = at.base};
+	return zb_med_read_part(m, v->row, p, bad);
+}
+
+bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,
+		 const char *name)
+{
+	uint32_t tok = zb_med_field(p, name);
+
+	zb_buf_clear(&m->raw);
+	if (tok == ZB_JSON_NONE || p->json->tok[tok].type != ZB_JSON_STRING)
+		return false;
+	m->oom |= zb_json_string(p->json, tok, &m->raw) != 0;
+	return !memchr(zb_buf_str(&m->raw), '\0', m->raw.len);
+}
+
+/* Would unescaping and cleaning surely change nothing? True for plain ASCII
+ * with the escapes that stand for themselves. */
+static bool surely_clean(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c >= 0x7f)
+			return false;
+		if (c != '\\')
+			continue;
+		if (++i >= n || !strchr("\"\\/nt", s[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Cut cleaned text at @max bytes: at the end of a character, and not inside a
+ * colour sequence, which would swallow what follows. */
+static void trim(struct zb_buf *b, size_t max)
+{
+	size_t n = max;
+
+	while (n && ((unsigned char)b->data[n] & 0xc0) == 0x80)
+		n--;
+	for (size_t k = n; k && n - k < 70; k--) {
+		if (b->data[k - 1] == 'm')
+			break;
+		if (b->data[k - 1] == 0x1b) {
+			n = k - 1;
+			break;
+		}
+	}
+	b->len = n;
+	b->data[n] = '\0';
+	zb_buf_adds(b, "\xe2\x80\xa6");
+}
+
+/* String token @i as field @f lets it pass, in m->clean. Return: does it
+ * differ from the original? */
+static bool clean(struct zb_mediator *m, const struct zb_field *f,
+		  const struct zb_json *j, uint32_t i)
+{
+	bool changed = false;
+
+	zb_buf_clear(&m->raw);
+	zb_buf_clear(&m->clean);
+	zb_json_string(j, i, &m->raw);
+	if (f->flags & ZB_FIELD_TEXT)
+		zb_text_clean(&m->clean, zb_buf_str(&m->raw), m->raw.len, true,
+			      &changed);
+	else
+		zb_buf_add(&m->clean, zb_buf_str(&m->raw), m->raw.len);
+	if ((f->flags & ZB_FIELD_TRIM) && f->max && m->clean.len > f->max) {
+		trim(&m->clean, f->max);
+		changed = true;
+	}
+	m->oom |= m->raw.failed || m->clean.failed;
+	return changed;
+}
+
+bool zb_med_text(struct zb_mediator *m, const struct zb_part *p,
+		 const char *name)
+{
+	unsigned f = index_of(p->shape, name);
+
+	if (p->tok[f] == ZB_JSON_NONE)
+		return false;
+	clean(m, &p->shape->fields[f], p->json, p->tok[f]);
+	return true;
+}
+
+/* ---- putting together ---- */
+
+static void emit_text(struct zb_mediator *m, const struct zb_field *f,
+		      struct place at)
+{
+	const struct zb_json_tok *t = &at.json->tok[at.tok];
+	size_t n = t->end - t->start - 2;
+
+	if (t->type != ZB_JSON_STRING || !(f->flags & ZB_FIELD_TEXT))
+		return;
+	if ((!(f->flags & ZB_FIELD_TRIM) || !f->max || n <= f->max) &&
+	    surely_clean(at.json->text + t->start + 1, n))
+		return;
+	if (!clean(m, f, at.json, at.tok))
+		return;
+	zb_buf_clear(&m->quoted);
+	m->oom |= zb_json_quote(&m->quoted, zb_buf_str(&m->clean),
+				m->clean.len) != 0;
+	zb_splice_add(&m->splice, at.base + t->start, at.base + t->end,
+		      m->quoted.data, m->quoted.len);
+}
+
+static void emit_lines(struct zb_mediator *m, const struct zb_field *f,
+		       struct place at)
+{
+	const struct zb_json *j = at.json;
+	struct zb_cutter c = {0};
+	unsigned n = 0;
+
+	for (uint32_t i = zb_json_first(j, at.tok); i != ZB_JSON_NONE;
+	     i = zb_json_next(j, i)) {
+		size_t start = at.base + j->tok[i].start;
+		size_t end = at.base + j->tok[i].end;
+
+		if (n++ >= ZB_PROTO_LINES) {
+			zb_cutter_cut(&c, start, end);
+			continue;
+		}
+		zb_cutter_keep(&c, &m->splice, start, end);
+		emit_text(m, f, (struct place){at.json, i, at.base});
+	}
+	zb_cutter_end(&c, &m->splice);
+	if (n > ZB_PROTO_LINES && zb_med_once(m, "lines"))
+		zb_med_log(m, "%u lines in a panel; those after %d are cut", n,
+			   ZB_PROTO_LINES);
+}
+
+static void emit_names(struct zb_mediator *m, const struct zb_frame_row *row,
+		       const struct zb_field *f, struct place at)
+{
+	const struct zb_json *j = at.json;
+	struct zb_cutter c = {0};
+
+	for (uint32_t i = zb_json_first(j, at.tok); i != ZB_JSON_NONE;
+	     i = zb_json_next(j, i)) {
+		size_t start = at.base + j->tok[i].start;
+		size_t end = at.base + j->tok[i].end;
+		bool keep = j->tok[i].type == ZB_JSON_STRING;
+
+		zb_buf_clear(&m->raw);
+		if (keep)
+			m->oom |= zb_json_string(j, i, &m->raw) != 0;
+		keep = keep && zb_med_keep_name(m, row, f, zb_buf_str(&m->raw),
+						m->raw.len);
+		if (keep)
+			zb_cutter_keep(&c, &m->splice, start, end);
+		else
+			zb_cutter_cut(&c, start, end);
+	}
+	zb_cutter_end(&c, &m->splice);
+}
+
+static void emit_part(struct zb_mediator *m, const struct zb_frame_row *row,
+		      const struct zb_part *p);
+
+static void emit_inside(struct zb_mediator *m, const struct zb_frame_row *row,
+			const struct zb_shape *shape, struct place at)
+{
+	char bad[200] = "";
+	struct zb_part p = {.shape = shape,
+			    .json = at.json,
+			    .obj = at.tok,
+			    .base = at.base};
+
+	/* It was read before without fault, so it is now. */
+	if (zb_med_read_part(m, row, &p, bad))
+		emit_part(m, row, &p);
+	else
+		m->splice.failed = true;
+}
+
+static void emit_field(struct zb_mediator *m, const struct zb_frame_row *row,
+		       const struct zb_part *p, unsigned field)
+{
+	const struct zb_field *f = &p->shape->fields[field];
+	struct place at = place_of(p, field);
+
+	switch (f->type) {
+	case ZB_FIELD_STRING:
+		emit_text(m, f, at);
+		break;
+	case ZB_FIELD_LINES:
+		emit_lines(m, f, at);
+		break;
+	case ZB_FIELD_NAMES:
+		emit_names(m, row, f, at);
+		break;
+	case ZB_FIELD_SHAPE:
+		emit_inside(m, row, f->shape, at);
+		break;
+	case ZB_FIELD_BLOCKS:
+		for (uint32_t i = zb_json_first(at.json, at.tok);
+		     i != ZB_JSON_NONE; i = zb_json_next(at.json, i))
+			emit_inside(m, row, f->shape,
+				    (struct place){at.json, i, at.base});
+		break;
+	case ZB_FIELD_ID:
+	case ZB_FIELD_BOOL:
+	case ZB_FIELD_OBJECT:
+	case ZB_FIELD_ANY:
+		break;
+	}
+}
+
+/* A member that the table does not have: one record and one line a kind. */
+static void unknown_field(struct zb_mediator *m, const struct zb_frame_row *row,
+			  const struct zb_shape *shape, const char *key,
+			  size_t len)
+{
+	struct zb_med_text t;
+	const char *shown = zb_med_show(&t, key, len, 80);
+	char target[200], rule[300];
+
+	if (!zb_med_once(m, "field %s %s %s", row->type, shape->what, shown))
+		return;
+	snprintf(target, sizeof(target), "%s.%s", shape->what, shown);
+	snprintf(rule, sizeof(rule), "a %s has no field \"%s\"; cut out",
+		 shape->what, shown);
+	zb_med_log(m, "%s: unknown field \"%s\" cut out", shape->what, shown);
+	zb_med_refuse(m, &(struct zb_refusal){
+				 .op = ZB_OP_PROTO,
+				 .detail = row->verb == ZB_VERB_COUNT
+						   ? "frame"
+						   : zb_verb_name(row->verb),
+				 .asked = key,
+				 .asked_len = len,
+				 .target = target,
+				 .rule = rule,
+				 .why_not = "only known fields pass; the rest "
+					    "of the frame did",
+			 });
+}
+
+static void emit_part(struct zb_mediator *m, const struct zb_frame_row *row,
+		      const struct zb_part *p)
+{
+	const struct zb_json *j = p->json;
+	struct zb_cutter c = {0};
+
+	for (uint32_t i = zb_json_first(j, p->obj); i != ZB_JSON_NONE;
+	     i = zb_json_next(j, i)) {
+		size_t len, start = p->base + j->tok[i].key_start;
+		size_t end = p->base + j->tok[i].end;
+		const char *key = key_of(m, j, i, &len);
+		int f = zb_proto_field(p->shape, key, len);
+
+		if (f < 0)
+			unknown_field(m, row, p->shape, key, len);
+		if (f < 0 || p->cut >> f & 1) {
+			zb_cutter_cut(&c, start, end);
+			continue;
+		}
+		zb_cutter_keep(&c, &m->splice, start, end);
+		if (p->tok[f] != ZB_JSON_NONE)
+			emit_field(m, row, p, (unsigned)f);
+	}
+	zb_cutter_end(&c, &m->splice);
+}
+
+bool zb_med_pass(struct zb_mediator *m, struct zb_view *v)
+{
+	struct zb_med_out *o = m->out;
+
+	o->verdict = ZB_MED_DROP;
+	zb_splice_clear(&m->splice);
+	emit_part(m, v->row, &v->top);
+	if (!m->splice.failed && !m->splice.n) {
+		o->verdict = ZB_MED_PASS;
+		return true;
+	}
+	if (zb_splice_apply(&m->splice, m->line, m->len, &o->bytes)) {
+		m->oom = true;
+		return false;
+	}
+	if (o->bytes.len > ZB_FRAME_MAX) {
+		zb_buf_clear(&o->bytes);
+		return wrong(v->bad, "longer than %u bytes after cleaning",
+			     ZB_FRAME_MAX);
+	}
+	o->verdict = ZB_MED_CUT;
+	return true;
+}
+
+/* ---- a line that may be cut off ---- */
+
+static size_t skip_ws(const char *s, size_t i, size_t n)
+{
+	while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\r'))
+		i++;
+	return i;
+}
+
+/* End of the string that starts at @i, or 0 if it is cut off. */
+static size_t string_end(const char *s, size_t i, size_t n)
+{
+	for (i++; i < n; i++) {
+		if (s[i] == '"')
+			return i + 1;
+		if (s[i] == '\\')
+			i++;
+	}
+	return 0;
+}
+
+/* End of the value at @i, or 0. Brackets are counted, not matched. */
+static size_t value_end(const char *s, size_t i, size_t n)
+{
+	size_t depth = 0;
+
+	while (i < n) {
+		char c = s[i];
+
+		if (c == '"') {
+			i = string_end(s, i, n);
+			if (!i || !depth)
+				return i;
+			continue;
+		}
+		if (!depth && strchr(",]} \t\r", c) && c)
+			return i;
+		if (c == '{' || c == '[')
+			depth++;
+		if ((c == '}' || c == ']') && !--depth)
+			return i + 1;
+		i++;
+	}
+	return 0;
+}
+
+bool zb_med_peek(const char *head, size_t n, const char *key, size_t *at,
+		 size_t *len)
+{
+	size_t i = skip_ws(head, 0, n), want_len = strlen(key);
+
+	if (i >= n || head[i] != '{')
+		return false;
+	for (i++;;) {
+		size_t start = skip_ws(head, i, n), end, value;
+
+		if (start >= n || head[start] != '"')
+			return false;
+		end = string_end(head, start, n);
+		value = end ? skip_ws(head, end, n) : n;
+		if (value >= n || head[value] != ':')
+			return false;
+		value = skip_ws(head, value + 1, n);
+		i = value_end(head, value, n);
+		if (!i)
+			return false;
+		if (end - start - 2 == want_len &&
+		    memcmp(head + start + 1, key, want_len) == 0) {
+			*at = value;
+			*len = i - value;
+			return true;
+		}
+		i = skip_ws(head, i, n);
+		if (i >= n || head[i] != ',')
+			return false;
+		i++;
+	}
+}
+
+bool zb_med_peek_string(const char *head, size_t n, const char *key, char *out,
+			size_t size)
+{
+	size_t at, len;
+
+	if (!zb_med_peek(head, n, key, &at, &len) || len < 2 ||
+	    head[at] != '"' || len - 2 >= size ||
+	    memchr(head + at, '\\', len) || memchr(head + at, '\0', len) ||
+	    zb_utf8_check(head + at, len) != len)
+		return false;
+	memcpy(out, head + at + 1, len - 2);
+	out[len - 2] = '\0';
+	return true;
+}
