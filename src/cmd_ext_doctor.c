@@ -1,0 +1,406 @@
+/* cmd_ext_doctor.c - zotbox ext doctor: print what doctor.c found, as text or
+ * JSON; --repair mends wrapped manifests. */
+#include "cleanup.h"
+#include "cmd.h"
+#include "doctor.h"
+#include "enforce.h"
+#include "install.h"
+#include "json_scan.h"
+#include "text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	OPT_JSON,
+	OPT_REPAIR
+};
+
+#define LOCK_WAIT_MS 10000
+
+/* ---- text ---- */
+
+static void line(struct zb_buf *out, const char *label, const char *text)
+{
+	zb_buf_addf(out, "  %s: ", label);
+	zb_cmd_visible(out, text, strlen(text));
+	zb_buf_addc(out, '\n');
+}
+
+static void lines(struct zb_buf *out, const char *label,
+		  const struct zb_strv *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		line(out, label, l->v[i]);
+}
+
+static void names(struct zb_buf *out, const char *title, const char *slash,
+		  const struct zb_doctor_name *v, size_t n)
+{
+	if (n)
+		zb_buf_addf(out, "  %s:\n", title);
+	for (size_t i = 0; i < n; i++) {
+		zb_buf_addf(out, "    %s", slash);
+		zb_text_escape(out, v[i].name, strlen(v[i].name), 120);
+		zb_buf_addf(out, " (%s%s%s)\n", v[i].state,
+			    v[i].by ? " by " : "", v[i].by ? v[i].by : "");
+	}
+}
+
+static void requested(struct zb_buf *out, const struct zb_patient *p)
+{
+	for (size_t i = 0; i < p->requested.n; i++) {
+		const char *r = p->requested.v[i];
+		const char *space = strchr(r, ' ');
+		struct zb_buf q = {0};
+
+		zb_buf_adds(out, "  asks for, not granted: ");
+		zb_text_escape(out, r, strlen(r), 400);
+		if (space && !zb_text_shell_quote(&q, space + 1))
+			zb_buf_addf(out,
+				    "; to allow: zotbox ext allow %s %.*s %s",
+				    p->found->name, (int)(space - r), r,
+				    zb_buf_str(&q));
+		zb_buf_addc(out, '\n');
+		zb_buf_done(&q);
+	}
+}
+
+static void rules(struct zb_buf *out, const struct zb_patient *p)
+{
+	if (p->n_rules)
+		zb_buf_adds(out, "  enforced by:\n");
+	for (size_t i = 0; i < p->n_rules; i++) {
+		zb_buf_adds(out, "    ");
+		zb_text_escape(out, p->rules[i].rule, strlen(p->rules[i].rule),
+			       200);
+		zb_buf_addf(out, ": %s\n", p->rules[i].by);
+	}
+}
+
+static void denied(struct zb_buf *out, const struct zb_patient *p,
+		   const char *home)
+{
+	if (!p->n_denials)
+		return;
+	zb_buf_addf(out, "  denied in the last session (%zu):\n", p->n_denials);
+	for (size_t i = 0; i < p->n_denials; i++) {
+		zb_buf_adds(out, "    ");
+		zb_denial_text(&p->denials[i], home, out);
+		zb_buf_addc(out, '\n');
+	}
+}
+
+static void print_patient(struct zb_buf *out, const struct zb_patient *p,
+			  const char *home)
+{
+	const struct zb_found *f = p->found;
+
+	zb_text_escape(out, f->name, strlen(f->name), 120);
+	zb_buf_addf(out, " [%s] %s (", zb_found_scope_name(f->scope),
+		    p->status);
+	zb_text_escape(out, f->dir, strlen(f->dir), 0);
+	zb_buf_adds(out, ")\n");
+	if (f->manifest.version)
+		line(out, "version", f->manifest.version);
+	if (f->theme_only)
+		line(out, "type", "theme-only");
+	else if (f->policy && *f->policy != '-')
+		line(out, "policy", f->policy);
+	if (p->exec)
+		line(out, "exec", p->exec);
+	if (f->has_manifest && !f->theme_only)
+		line(out, "log", p->log);
+	names(out, "commands", "/", p->commands, p->n_commands);
+	names(out, "tools", "", p->tools, p->n_tools);
+	rules(out, p);
+	requested(out, p);
+	denied(out, p, home);
+	if (p->started)
+		zb_buf_addf(out, "  start: %llu ms\n",
+			    (unsigned long long)p->start_ms);
+	lines(out, "note", &p->notes);
+	lines(out, "warning", &p->warnings);
+	lines(out, "error", &p->errors);
+}
+
+static void print_host(struct zb_buf *out, const struct zb_diagnosis *d)
+{
+	zb_buf_addf(out, "host: %s\n",
+		    d->host_error ? "CANNOT build the sandbox" : "ok");
+	lines(out, "has", &d->host.facts);
+	for (size_t i = 0; i < d->host.n_missing; i++) {
+		line(out, "missing", d->host.missing[i].what);
+		line(out, "  why", d->host.missing[i].why);
+		line(out, "  remedy", d->host.missing[i].remedy);
+	}
+	lines(out, "not seen here", &d->host.blind_spots);
+}
+
+static void print_text(struct zb_buf *out, const struct zb_diagnosis *d,
+		       const char *home)
+{
+	zb_buf_adds(out, "zotbox extension doctor\n\n");
+	print_host(out, d);
+	zb_buf_addc(out, '\n');
+	for (size_t i = 0; i < d->n; i++)
+		print_patient(out, &d->v[i], home);
+	if (!d->n)
+		zb_buf_adds(out, "no extensions installed\n");
+}
+
+/* ---- JSON ---- */
+
+static void quoted(struct zb_buf *out, const char *s)
+{
+	if (s)
+		zb_json_quote(out, s, strlen(s));
+	else
+		zb_buf_adds(out, "null");
+}
+
+static void member(struct zb_buf *out, const char *key, const char *value)
+{
+	zb_buf_addf(out, ",\"%s\":", key);
+	quoted(out, value);
+}
+
+static void json_list(struct zb_buf *out, const char *key,
+		      const struct zb_strv *l)
+{
+	zb_buf_addf(out, ",\"%s\":[", key);
+	for (size_t i = 0; i < l->n; i++) {
+		zb_buf_adds(out, i ? "," : "");
+		quoted(out, l->v[i]);
+	}
+	zb_buf_addc(out, ']');
+}
+
+static void json_names(struct zb_buf *out, const char *key,
+		       const struct zb_doctor_name *v, size_t n)
+{
+	zb_buf_addf(out, ",\"%s\":[", key);
+	for (size_t i = 0; i < n; i++) {
+		zb_buf_adds(out, i ? ",{\"name\":" : "{\"name\":");
+		quoted(out, v[i].name);
+		member(out, "state", v[i].state);
+		member(out, "by", v[i].by);
+		zb_buf_addc(out, '}');
+	}
+	zb_buf_addc(out, ']');
+}
+
+static void json_requested(struct zb_buf *out, const struct zb_strv *l)
+{
+	zb_buf_adds(out, ",\"requested_not_granted\":[");
+	for (size_t i = 0; i < l->n; i++) {
+		const char *space = strchr(l->v[i], ' ');
+		size_t k = space ? (size_t)(space - l->v[i]) : strlen(l->v[i]);
+
+		zb_buf_adds(out, i ? ",{\"key\":" : "{\"key\":");
+		zb_json_quote(out, l->v[i], k);
+		member(out, "value", space ? space + 1 : NULL);
+		zb_buf_addc(out, '}');
+	}
+	zb_buf_addc(out, ']');
+}
+
+static void json_rules(struct zb_buf *out, const struct zb_patient *p)
+{
+	zb_buf_adds(out, ",\"enforced_by\":[");
+	for (size_t i = 0; i < p->n_rules; i++) {
+		zb_buf_adds(out, i ? ",{\"rule\":" : "{\"rule\":");
+		quoted(out, p->rules[i].rule);
+		member(out, "by", p->rules[i].by);
+		zb_buf_addc(out, '}');
+	}
+	zb_buf_addc(out, ']');
+}
+
+static void json_patient(struct zb_buf *out, const struct zb_patient *p)
+{
+	zb_buf_addc(out, '{');
+	zb_found_json(p->found, out);
+	member(out, "status", p->status);
+	member(out, "exec", p->exec);
+	member(out, "log", p->log);
+	json_names(out, "commands", p->commands, p->n_commands);
+	json_names(out, "tools", p->tools, p->n_tools);
+	json_list(out, "warnings", &p->warnings);
+	json_list(out, "errors", &p->errors);
+	json_list(out, "notes", &p->notes);
+	json_requested(out, &p->requested);
+	zb_buf_adds(out, ",\"denials\":[");
+	for (size_t i = 0; i < p->n_denials; i++) {
+		zb_buf_adds(out, i ? "," : "");
+		zb_denial_json(&p->denials[i], out);
+	}
+	zb_buf_addc(out, ']');
+	json_rules(out, p);
+	if (p->started)
+		zb_buf_addf(out, ",\"start_ms\":%llu}",
+			    (unsigned long long)p->start_ms);
+	else
+		zb_buf_adds(out, ",\"start_ms\":null}");
+}
+
+static void json_host(struct zb_buf *out, const struct zb_diagnosis *d)
+{
+	zb_buf_addf(out, "{\"ok\":%s,\"missing\":[",
+		    d->host_error ? "false" : "true");
+	for (size_t i = 0; i < d->host.n_missing; i++) {
+		zb_buf_adds(out, i ? ",{\"what\":" : "{\"what\":");
+		quoted(out, d->host.missing[i].what);
+		member(out, "why", d->host.missing[i].why);
+		member(out, "remedy", d->host.missing[i].remedy);
+		zb_buf_addc(out, '}');
+	}
+	zb_buf_addc(out, ']');
+	json_list(out, "blind_spots", &d->host.blind_spots);
+	json_list(out, "facts", &d->host.facts);
+	zb_buf_addc(out, '}');
+}
+
+static void print_json(struct zb_buf *out, const struct zb_diagnosis *d)
+{
+	zb_buf_adds(out, "{\"v\":1,\"host\":");
+	json_host(out, d);
+	zb_buf_adds(out, ",\"extensions\":[");
+	for (size_t i = 0; i < d->n; i++) {
+		zb_buf_adds(out, i ? "," : "");
+		json_patient(out, &d->v[i]);
+	}
+	zb_buf_adds(out, "]}\n");
+}
+
+/* ---- the command ---- */
+
+/* Keep of @all what the operands name; an unknown name is an error. Rows are
+ * moved, not copied. */
+static int choose(struct zb_found_list *all, const struct zb_args *a,
+		  struct zb_error *err)
+{
+	struct zb_found_list kept = {0};
+
+	if (!a->n_args)
+		return 0;
+	kept.v = calloc(all->n + 1, sizeof(*kept.v));
+	for (size_t i = 0; kept.v && i < a->n_args; i++) {
+		const struct zb_found *f;
+		size_t at = all->n;
+
+		for (size_t k = 0; k < all->n; k++)
+			if (all->v[k].name &&
+			    !strcmp(all->v[k].name, a->arg[i]))
+				at = k;
+		if (at == all->n &&
+		    !zb_discover_installed(all, a->arg[i], &f, err))
+			at = (size_t)(f - all->v);
+		if (at == all->n)
+			break;
+		*err = (struct zb_error){0};
+		kept.v[kept.n++] = all->v[at];
+		all->v[at] = (struct zb_found){0};
+		all->v[at].name = zb_strdup("");
+		all->v[at].dir = zb_strdup("");
+	}
+	zb_found_list_done(all);
+	*all = kept;
+	return err->code;
+}
+
+static int repair_one(const struct zb_store *store, const struct zb_found *f,
+		      struct zb_error *err)
+{
+	zb_auto(free) char *shipped =
+		zb_store_box(store, f->name, "manifest.json");
+	bool enabled = !f->has_manifest || f->manifest.enabled;
+	int fd = -1, rc;
+
+	if (!shipped || access(shipped, F_OK) || !zb_name_valid(f->name))
+		return 0;
+	rc = zb_store_lock(store, f->name, true, LOCK_WAIT_MS, &fd, err);
+	if (!rc)
+		rc = zb_rewrap(store, f->name, enabled, err);
+	if (fd >= 0)
+		close(fd);
+	if (!rc)
+		zb_cmd_say("repaired: %s starts confined, through this zotbox",
+			   f->name);
+	return rc;
+}
+
+/* Named ones are confined again whatever they are now; without names only a
+ * wrapped one whose zotbox has moved is mended: the user may have unwrapped
+ * the others on purpose. The list is read anew, since it has changed. */
+static int repair(const struct zb_args *a, const struct zb_store *store,
+		  struct zb_found_list *list, const char *cwd,
+		  struct zb_error *err)
+{
+	zb_auto(free) char *self = zb_own_program();
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct zb_found *f = &list->v[i];
+		bool moved = f->wrapped && self &&
+			     strcmp(f->manifest.exec, self) != 0;
+
+		if (f->scope == ZB_FOUND_GLOBAL && !f->theme_only &&
+		    (moved || (a->n_args && !f->wrapped)) &&
+		    repair_one(store, f, err))
+			return err->code;
+	}
+	zb_found_list_done(list);
+	return zb_discover(list, store, cwd, err) ? err->code
+						  : choose(list, a, err);
+}
+
+static int verdict(const struct zb_diagnosis *d)
+{
+	if (d->host_error)
+		return 4;
+	for (size_t i = 0; i < d->n; i++)
+		if (d->v[i].bad)
+			return 5;
+	return 0;
+}
+
+static int examine(const struct zb_args *a, const struct zb_store *store,
+		   const struct zb_found_list *list, const char *project,
+		   struct zb_error *err)
+{
+	struct zb_diagnosis d = {0};
+	struct zb_buf out = {0};
+	int rc = zb_doctor(&d, store, list, project, err);
+
+	if (rc)
+		return rc;
+	if (a->opt[OPT_JSON])
+		print_json(&out, &d);
+	else
+		print_text(&out, &d, store->home);
+	rc = out.failed || zb_cmd_out(zb_buf_str(&out), out.len) ? 1
+								 : verdict(&d);
+	zb_buf_done(&out);
+	zb_diagnosis_done(&d);
+	return rc;
+}
+
+int zb_cmd_ext_doctor(const struct zb_args *a)
+{
+	zb_auto(free) char *cwd = NULL;
+	zb_auto(free) char *project = NULL;
+	struct zb_error err = {0};
+	struct zb_store store = {0};
+	struct zb_found_list list = {0};
+	int rc = 0;
+
+	cwd = getcwd(NULL, 0);
+	project = cwd ? realpath(cwd, NULL) : NULL;
+	if (!zb_store_open(&store, &err) &&
+	    !zb_discover(&list, &store, cwd, &err) && !choose(&list, a, &err) &&
+	    !(a->opt[OPT_REPAIR] && repair(a, &store, &list, cwd, &err)))
+		rc = examine(a, &store, &list, project, &err);
+	zb_found_list_done(&list);
+	zb_store_done(&store);
+	return err.code ? zb_cmd_fail(&err) : rc;
+}
