@@ -15,23 +15,31 @@
 
 struct zb_extension;
 
+/* None may be NULL but @say, @denied and @drained. Any of them may call any
+ * function below; zb_extension_free() takes effect after it returned. */
 struct zb_extension_ops {
-	/* A line that may go to the agent's side (no \n). */
+	/* A line that may go to the agent's side (no \n). @info says what the
+	 * extension's line was; NULL for a line that the mediator itself has
+	 * to say (an error result in place of a refused reply). */
 	void (*frame)(void *ctx, struct zb_extension *e, const char *line,
 		      size_t len, const struct zb_med_out *info);
 	/* A refusal, first of its kind, on the loop's thread. */
 	void (*denied)(void *ctx, struct zb_extension *e,
 		       const struct zb_denial *d);
-	/* A line for the user (start errors, warnings). */
+	/* A line for the user (notices, warnings); it is in the log already. */
 	void (*say)(void *ctx, struct zb_extension *e, const char *text);
 	/* First process ended (@exit) and stdout is closed everywhere, or the
-	 * extension was killed (@reason says why: protocol, limit, stop). Last
-	 * callback; free it from here or later. */
+	 * extension was killed. @reason is a clause for people: "exited with
+	 * status 3 before hello", "sent no hello within 30 s", what was given
+	 * to zb_extension_stop(). Everything is gone by then. Last callback;
+	 * free it from here or later. */
 	void (*ended)(void *ctx, struct zb_extension *e,
 		      const struct zb_exit *exit, const char *reason);
 	/* stdin drained after zb_extension_send() returned ZB_ELIMIT. */
 	void (*drained)(void *ctx, struct zb_extension *e);
 };
+
+#define ZB_STDIN_BOUND ((size_t)1 << 20)
 
 struct zb_extension_config {
 	uv_loop_t *loop;
@@ -41,16 +49,24 @@ struct zb_extension_config {
 	struct zb_prepared *prepared; /* contents taken on success */
 	const struct zb_extension_ops *ops;
 	void *ctx;
-	int log_fd;	    /* see ledger.h */
-	size_t stdin_bound; /* queued bytes to a deaf extension */
+	int log_fd;	     /* see ledger.h */
+	size_t stdin_bound;  /* queued bytes to a deaf extension; 0:
+				ZB_STDIN_BOUND. One frame always fits. */
+	const char *session; /* prefix of the session's name, or NULL */
 };
 
+/* Start it. A hello that does not come within limits.hello_seconds ends it.
+ * The ledger gets its `env` record, the user the plan's notices.
+ * Return: 0; or what prevented it, with nothing running. */
 int zb_extension_start(struct zb_extension **out,
 		       const struct zb_extension_config *cfg,
 		       struct zb_error *err);
 /* A host-side line for the extension (no \n): mediated, then queued.
- * Return: 0; ZB_ELIMIT when the bound is reached (nothing queued). */
+ * Return: 0 (also when the mediator withheld it); ZB_ELIMIT when the bound is
+ * reached, ZB_ESYS when its stdin is closed: nothing was queued. */
 int zb_extension_send(struct zb_extension *e, const char *line, size_t len);
+/* Bytes that wait for the extension to read them. */
+size_t zb_extension_queued(const struct zb_extension *e);
 /* Stop / go on reading its stdout (downstream is full). */
 void zb_extension_pause(struct zb_extension *e, bool paused);
 /* Close its stdin after what is queued. */
@@ -59,10 +75,24 @@ void zb_extension_close_stdin(struct zb_extension *e);
 void zb_extension_stop(struct zb_extension *e, const char *reason);
 int zb_extension_signal(struct zb_extension *e, int signo,
 			struct zb_error *err);
+/* The caller gave up on call @id: see zb_mediator_expire(). */
+void zb_extension_expire(struct zb_extension *e, const char *id);
+/* One line to the log and to the user. */
+void zb_extension_tell(struct zb_extension *e, const char *fmt, ...)
+	ZB_PRINTF(2, 3);
+
 struct zb_mediator *zb_extension_mediator(struct zb_extension *e);
 struct zb_ledger *zb_extension_ledger(struct zb_extension *e);
 const struct zb_prepared *zb_extension_prepared(const struct zb_extension *e);
+const char *zb_extension_name(const struct zb_extension *e);
+const char *zb_extension_session(const struct zb_extension *e);
+/* Was it ended because of what it wrote? Then the reason is a sentence of its
+ * own ("first stdout line is not a hello frame..."), else its predicate. */
+bool zb_extension_broke_protocol(const struct zb_extension *e);
+bool zb_extension_said_hello(const struct zb_extension *e);
 int zb_extension_pid(const struct zb_extension *e);
+/* Ends it if it still runs (then without ended()). NULL is fine. The memory
+ * goes when the loop has run its close callbacks. */
 void zb_extension_free(struct zb_extension *e);
 
 #endif

@@ -1,0 +1,162 @@
+/* agent.h - the agent's side of the protocol for any number of extensions on
+ * one loop: handshake, readiness, registrations, calls with their timeouts,
+ * events, the serial intercept chain, reload, shutdown. console and doctor
+ * stand on it. Effects; main thread only.
+ *
+ * What zot gets wrong is right here: ids are unique for the life of the
+ * process, events keep their order, one slow extension never blocks another, a
+ * late reply never answers another call, a hello deadline exists, an
+ * intercept that got no answer is said. */
+#ifndef ZB_AGENT_H
+#define ZB_AGENT_H
+
+#include "extension.h"
+#include "registry.h"
+
+struct zb_agent;
+
+#define ZB_NOBODY SIZE_MAX
+
+enum zb_member_state {
+	ZB_MEMBER_STARTING,    /* no hello yet */
+	ZB_MEMBER_REGISTERING, /* hello_ack sent, not ready */
+	ZB_MEMBER_READY,
+	ZB_MEMBER_STOPPING, /* shutdown sent */
+	ZB_MEMBER_GONE,	    /* not loaded, or ended */
+};
+const char *zb_member_state_name(enum zb_member_state s); /* "ready"... */
+
+/* One extension, in load order. To be read only. */
+struct zb_member {
+	const char *name; /* the manifest's, else taken from the argument */
+	enum zb_member_state state;
+	struct zb_extension *ext; /* NULL while it does not run */
+	/* GONE: why, as a sentence that names it, and as a clause that does
+	 * not ("exited with status 1 before hello"); NULL if it was asked to.
+	 */
+	char *problem, *reason;
+	enum zb_code code; /* of a start that was refused; else ZB_OK */
+	bool said_hello, auto_ready, ready_timeout;
+	struct zb_exit exit; /* GONE after a run; no reason string */
+	uint64_t start_ms;   /* from spawn to ready */
+	char session[96];    /* of the last run, "" if there was none */
+};
+
+struct zb_agent_ops {
+	/* A frame that reaches the agent or the user: not hello, ready,
+	 * registrations and answers. */
+	void (*frame)(void *ctx, size_t member, const char *type,
+		      const char *line, size_t len);
+	void (*denied)(void *ctx, size_t member, const struct zb_denial *d);
+	/* For the user: notices, warnings. In the log already. */
+	void (*say)(void *ctx, size_t member, const char *text);
+	/* zb_member.state is another. */
+	void (*changed)(void *ctx, size_t member);
+	/* Every member is ready or gone, after start or reload. */
+	void (*settled)(void *ctx);
+	/* After zb_agent_shutdown(): all are gone. */
+	void (*closed)(void *ctx);
+};
+
+struct zb_agent_config {
+	uv_loop_t *loop;
+	const struct zb_backend *backend;
+	const struct zb_host *host;
+	const struct zb_store *store;
+	const char *project; /* real path; hello_ack.cwd */
+	const char *zot_version, *provider, *model;
+	const char *session; /* see extension.h */
+	const struct zb_agent_ops *ops;
+	void *ctx;
+};
+
+int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
+		 struct zb_error *err);
+/* Load one; its start goes on in parallel with the others. @label: what to
+ * call it until its manifest is read. A failure makes a member that is GONE.
+ * @target's strings must live as long as the agent. */
+int zb_agent_add(struct zb_agent *a, const char *label,
+		 const struct zb_target *target, struct zb_error *err);
+/* After the last zb_agent_add(): settled() follows, at once or later; then
+ * session_start goes to its subscribers. */
+void zb_agent_begin(struct zb_agent *a);
+
+size_t zb_agent_count(const struct zb_agent *a);
+const struct zb_member *zb_agent_member(const struct zb_agent *a, size_t i);
+/* By name, or ZB_NOBODY. */
+size_t zb_agent_find(const struct zb_agent *a, const char *name);
+const struct zb_registry *zb_agent_registry(const struct zb_agent *a);
+/* Is a member whose scope says on_failure "block" there (running or not)? */
+bool zb_agent_has_guard(const struct zb_agent *a);
+
+/* ---- calls ---- */
+
+enum zb_reply {
+	ZB_REPLY_OK,	  /* @line: the reply */
+	ZB_REPLY_UNKNOWN, /* nobody has that tool or command */
+	ZB_REPLY_BUILTIN, /* the host's own command */
+	ZB_REPLY_TIMEOUT,
+	ZB_REPLY_GONE,	    /* it ended */
+	ZB_REPLY_STUCK,	    /* it does not read its stdin */
+	ZB_REPLY_CANCELLED, /* reloaded or shut down meanwhile */
+};
+
+struct zb_agent_reply {
+	enum zb_reply how;
+	size_t member; /* or ZB_NOBODY */
+	const char *line;
+	size_t len;
+	const char *why; /* for people, when it is not OK */
+};
+/* Once per call, perhaps before the calling function returns. */
+typedef void zb_agent_done(void *ctx, const struct zb_agent_reply *reply);
+
+/* Call a tool / run a slash command. Limits: tool_seconds (not while a panel
+ * of the extension is open), command_seconds. */
+void zb_agent_call(struct zb_agent *a, const char *tool, const char *args_json,
+		   zb_agent_done *done, void *ctx);
+void zb_agent_command(struct zb_agent *a, const char *name, const char *args,
+		      zb_agent_done *done, void *ctx);
+
+/* How one interceptor took part: "allow" "block" "rewrite" "timeout" "gone"
+ * "stuck" "not running". */
+struct zb_agent_opinion {
+	size_t member;
+	const char *outcome;
+};
+struct zb_agent_verdict {
+	bool block;
+	size_t by;	     /* who blocked; else who rewrote last, or answered
+				last; ZB_NOBODY */
+	const char *reason;  /* of a block, or the last note; or NULL */
+	const char *key;     /* "modified_args"...: how a rewrite is called */
+	const char *rewrite; /* JSON text of the last one, or NULL */
+	const struct zb_agent_opinion *opinions;
+	size_t n_opinions;
+};
+typedef void zb_agent_judged(void *ctx, const struct zb_agent_verdict *v);
+/* Ask the subscribers of @event one after the other in load order; the first
+ * block ends it, each sees the rewrites of those before it. */
+void zb_agent_intercept(struct zb_agent *a, const char *event,
+			const char *fields_json, zb_agent_judged *done,
+			void *ctx);
+
+/* Return: how many got it. */
+size_t zb_agent_event(struct zb_agent *a, const char *event,
+		      const char *fields_json);
+/* The member whose panel @panel is open; ZB_NOBODY if none. @text may be
+ * NULL. */
+size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
+			  const char *key, const char *text);
+size_t zb_agent_panel_close(struct zb_agent *a, const char *panel);
+/* A turn ends: turn_end {"stop":"end"}, late tools become visible. */
+void zb_agent_turn(struct zb_agent *a);
+
+/* Stop @member (ZB_NOBODY: all) and start it again; settled() follows. */
+void zb_agent_reload(struct zb_agent *a, size_t member);
+/* End all in the host's manner: shutdown, stdin closed, 2 s, killed. */
+void zb_agent_shutdown(struct zb_agent *a);
+/* After closed(), or before anything was added. */
+void zb_agent_free(struct zb_agent *a);
+
+#endif
