@@ -189,15 +189,41 @@ static unsigned escape_unit(const char *s, size_t n, char tmp[16],
 	return used;
 }
 
+/* Bytes at the start of @s that are printable ASCII, eight at a time. */
+static size_t printable_run(const char *s, size_t n)
+{
+	size_t i = 0;
+	uint64_t w;
+
+	while (n - i >= sizeof(w)) {
+		memcpy(&w, s + i, sizeof(w));
+		/* A byte over 7E, or below 20: either shows in its top bit. */
+		if ((w | (w + ONES) | (w - ONES * 0x20)) & HIGHS)
+			break;
+		i += sizeof(w);
+	}
+	return i;
+}
+
 int zb_text_escape(struct zb_buf *out, const char *s, size_t n, size_t max)
 {
 	size_t i = 0, added = 0;
 
 	while (i < n) {
+		size_t run = printable_run(s + i, n - i), plen;
 		char tmp[16];
 		const char *piece;
-		size_t plen;
 
+		if (run && (!max || added + run <= max)) {
+			const char *slash = memchr(s + i, '\\', run);
+
+			run = slash ? (size_t)(slash - (s + i)) : run;
+			added += run;
+			zb_buf_add(out, s + i, run);
+			i += run;
+			if (i >= n)
+				break;
+		}
 		i += escape_unit(s + i, n - i, tmp, &piece, &plen);
 		if (max && added + plen > max)
 			return zb_buf_adds(out, "...");
@@ -360,22 +386,6 @@ static size_t control_len(const char *s, size_t n, uint32_t cp, unsigned used,
 static bool passes(uint32_t cp)
 {
 	return cp == '\n' || cp == '\t' || !zb_is_hazard(cp);
-}
-
-/* Bytes at the start of @s that are printable ASCII, eight at a time. */
-static size_t printable_run(const char *s, size_t n)
-{
-	size_t i = 0;
-	uint64_t w;
-
-	while (n - i >= sizeof(w)) {
-		memcpy(&w, s + i, sizeof(w));
-		/* A byte over 7E, or below 20: either shows in its top bit. */
-		if ((w | (w + ONES) | (w - ONES * 0x20)) & HIGHS)
-			break;
-		i += sizeof(w);
-	}
-	return i;
 }
 
 int zb_text_clean(struct zb_buf *out, const char *s, size_t n, bool keep_sgr,
