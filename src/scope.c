@@ -484,3 +484,54 @@ int zb_scope_judge(const struct zb_scope *s, bool mean_it, struct zb_error *err)
 	}
 	return 0;
 }
+
+const char *const *zb_scope_keys(void)
+{
+	static const char *const keys[] = {
+		"$schema",
+		"zotbox",
+		"extends",
+		"why",
+		"fs.read",
+		"fs.write",
+		"fs.exec",
+		"fs.deny",
+		"fs.state",
+		"net.connect",
+		"net.listen",
+		"net.unix",
+		"env.pass",
+		"env.set.*",
+		"protocol.commands",
+		"protocol.tools",
+		"protocol.deferred",
+		"protocol.panels",
+		"protocol.notify",
+		"protocol.prompt",
+		"protocol.insert",
+		"protocol.submit",
+		"protocol.slash",
+		"protocol.call_tool",
+		"protocol.events",
+		"protocol.event_content",
+		"protocol.intercept.*",
+		"protocol.on_failure",
+		"limits.memory",
+		"limits.processes",
+		"limits.open_files",
+		"limits.file_size",
+		"limits.cpu_seconds",
+		"limits.hello_seconds",
+		"limits.tool_seconds",
+		"limits.command_seconds",
+		"limits.intercept_seconds",
+		"limits.frame_bytes",
+		"limits.frames_per_second",
+		"limits.submits",
+		"limits.log_bytes",
+		"ledger",
+		NULL,
+	};
+
+	return keys;
+}
