@@ -1,0 +1,449 @@
+/* broker_call.c - what all handlers share: arguments, judging, refusing.
+ *
+ * Two rules hold everywhere. What was read from the caller is judged and used
+ * as our copy, never read a second time for the same decision. And a call
+ * goes on in the kernel (CONTINUE), which does read it again, only where the
+ * floor would give no more whatever it reads then. */
+#include "config.h"
+
+#include "platform/linux/broker_int.h"
+#include "platform/linux/notify.h"
+#include "platform/linux/peer.h"
+
+#include "cleanup.h"
+#include "fdutil.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+void zb_say_continue(struct zb_call *c)
+{
+	c->said = ZB_SAID_CONTINUE;
+}
+
+void zb_say_errno(struct zb_call *c, int e)
+{
+	c->said = ZB_SAID_ERRNO;
+	c->value = e;
+}
+
+void zb_say_result(struct zb_call *c, long rc)
+{
+	if (rc < 0) {
+		zb_say_errno(c, errno);
+		return;
+	}
+	c->said = ZB_SAID_VALUE;
+	c->value = rc;
+}
+
+bool zb_say_later(struct zb_call *c)
+{
+	if (c->worker)
+		return false;
+	c->said = ZB_SAID_LATER;
+	return true;
+}
+
+bool zb_call_waits(const struct zb_call *c)
+{
+	return zb_notify_valid(c->b->listener, c->id);
+}
+
+bool zb_may_act(struct zb_call *c)
+{
+	if (zb_call_waits(c))
+		return true;
+	c->said = ZB_SAID_SENT;
+	return false;
+}
+
+bool zb_call_again(const struct zb_call *c)
+{
+	return !atomic_load(&c->b->stopping) && zb_call_waits(c);
+}
+
+int zb_arg_int(const struct zb_call *c, int index)
+{
+	return index < 0 ? 0 : (int)(uint32_t)c->args[index];
+}
+
+int zb_arg_dir(const struct zb_call *c, int index)
+{
+	return index < 0 ? AT_FDCWD : (int)(uint32_t)c->args[index];
+}
+
+uint32_t zb_arg_flags(const struct zb_call *c)
+{
+	return (uint32_t)zb_arg_int(c, c->row->flags) | c->row->fixed;
+}
+
+bool zb_arg_path(struct zb_call *c, int index, char out[PATH_MAX])
+{
+	int n = zb_peer_string(c->tid, c->args[index], out, PATH_MAX);
+
+	if (n >= 0)
+		return true;
+	zb_say_errno(c, -n);
+	return false;
+}
+
+bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
+		  char full[PATH_MAX])
+{
+	int rc;
+
+	if (!zb_arg_path(c, path, asked))
+		return false;
+	rc = zb_spell(&c->b->jail, c->tid, zb_arg_dir(c, dir), asked, full);
+	if (!rc)
+		return true;
+	zb_say_errno(c, -rc);
+	return false;
+}
+
+/* Let the kernel do it, or, where the broker acts, fail with @e. */
+static void leave(struct zb_call *c, int e)
+{
+	if (c->acts)
+		zb_say_errno(c, e);
+	else
+		zb_say_continue(c);
+}
+
+static bool is_fs(enum zb_op op)
+{
+	return op <= ZB_OP_FS_META;
+}
+
+/* Is this refusal to leave no record? */
+static bool is_unrecorded(const struct zb_broker *b, const struct zb_refusal *r)
+{
+	if (r->op == ZB_OP_FS_READ && b->plan->ledger == ZB_LEDGER_WRITES)
+		return true;
+	return is_fs(r->op) && r->target &&
+	       zb_plan_is_quiet(b->plan, r->target);
+}
+
+static void note(struct zb_call *c, const struct zb_refusal *r,
+		 struct zb_answer *a, int err)
+{
+	struct zb_note *n = calloc(1, sizeof(*n));
+	struct zb_peer_status st = {0};
+	char exe[PATH_MAX];
+
+	if (!n)
+		return;
+	if (zb_peer_status(c->tid, &st))
+		st.tgid = c->tid;
+	zb_peer_exe(c->tid, exe, sizeof(exe));
+	n->ask = r->ask;
+	n->is_dir = r->is_dir;
+	n->d = (struct zb_denial){
+		.op = r->op,
+		.pid = st.tgid,
+		.exe = exe[0] ? zb_strdup(exe) : NULL,
+		.syscall = zb_strdup(c->row->name),
+		.asked = zb_strdup(r->asked),
+		.target = zb_strdup(r->target ? r->target : r->asked),
+		.err_no = err,
+		.by = ZB_BY_BROKER,
+		.evidence = r->evidence,
+	};
+	zb_note_answer(&n->d, a);
+	if (!zb_call_waits(c)) { /* all that may be another's */
+		zb_note_free(n);
+		return;
+	}
+	n->next = c->notes;
+	c->notes = n;
+}
+
+void zb_refuse(struct zb_call *c, const struct zb_refusal *r)
+{
+	struct zb_query q = {
+		.op = r->op,
+		.target = r->judged ? r->judged : r->target,
+		.place = r->place,
+		.is_dir = r->is_dir,
+		.exists = r->exists,
+	};
+	struct zb_answer a = {.place = -1};
+	int err = r->err;
+
+	if (r->why) {
+		a.rule = zb_strdup(r->why);
+		a.why_not = zb_strdup("no grant changes that");
+	} else {
+		zb_evaluate(c->b->plan, &q, &a);
+		err = err ? err : a.err_no;
+	}
+	err = err > 0 ? err : EACCES;
+	zb_say_errno(c, err);
+	if (is_unrecorded(c->b, r))
+		zb_answer_done(&a);
+	else
+		note(c, r, &a, err);
+}
+
+enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b)
+{
+	if (a == ZB_DENY || b == ZB_DENY)
+		return ZB_DENY;
+	return a == ZB_ALLOW ? b : a;
+}
+
+/* Is the answer the same for all that exists in the place? Then its own path
+ * serves, and the object's need not be looked up. */
+static bool is_uniform(const struct zb_place *p)
+{
+	switch (p->kind) {
+	case ZB_PLACE_SYSTEM:
+	case ZB_PLACE_RUNTIME:
+	case ZB_PLACE_EXTENSION:
+	case ZB_PLACE_DATA:
+	case ZB_PLACE_HOME:
+	case ZB_PLACE_TMP:
+	case ZB_PLACE_GRANT:
+	case ZB_PLACE_TEXT:
+		return !p->carved && !p->brokered;
+	case ZB_PLACE_LINK:
+	case ZB_PLACE_PIN:
+	case ZB_PLACE_DIR:
+	case ZB_PLACE_PROC:
+	case ZB_PLACE_DEV:
+		break;
+	}
+	return false;
+}
+
+enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_found *f)
+{
+	const struct zb_plan *plan = c->b->plan;
+	struct zb_query q = {
+		.op = op,
+		.place = f->place,
+		.is_dir = S_ISDIR(f->mode),
+		.exists = true,
+	};
+
+	if (f->place >= 0 && is_fs(op) && is_uniform(&plan->places[f->place])) {
+		q.target = plan->places[f->place].path;
+	} else {
+		int rc = f->path[0] ? 0 : zb_found_name(&c->b->jail, f);
+
+		if (rc) {
+			f->err = -rc;
+			return ZB_DENY;
+		}
+		q.target = f->path;
+	}
+	return zb_evaluate_fast(plan, &q);
+}
+
+enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
+				const char *target)
+{
+	struct zb_query q = {.op = op, .target = target, .place = -1};
+
+	return zb_evaluate_fast(c->b->plan, &q);
+}
+
+void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_found *f,
+		     const char *asked, enum zb_ask ask)
+{
+	struct zb_refusal r = {
+		.op = op,
+		.asked = asked,
+		.place = f->place,
+		.is_dir = S_ISDIR(f->mode),
+		.exists = true,
+		.ask = ask,
+	};
+	int rc = f->err ? -f->err : 0;
+
+	if (!rc && !f->path[0])
+		rc = zb_found_name(&c->b->jail, f);
+	if (rc) { /* gone, or not where it should be: nothing to name */
+		zb_say_errno(c, -rc);
+		return;
+	}
+	r.target = f->path;
+	zb_refuse(c, &r);
+}
+
+void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
+		const char *full, bool follow, int err, enum zb_ask ask)
+{
+	struct zb_jail_walk *w = &c->walk;
+
+	zb_jail_walk_done(w);
+	zb_jail_walk(&c->b->jail, full, follow, w);
+	if (w->proc) {
+		leave(c, EACCES);
+		return;
+	}
+	if (err != ENOENT) {
+		zb_say_errno(c, err);
+		return;
+	}
+	switch (zb_judge_absent(c, op, w->path)) {
+	case ZB_ALLOW:
+		leave(c, ENOENT);
+		return;
+	case ZB_ALLOW_BROKERED:
+		zb_say_errno(c, ENOENT);
+		return;
+	case ZB_DENY:
+		break;
+	}
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = op,
+			     .asked = asked,
+			     .target = w->path,
+			     .place = -1,
+			     .ask = ask,
+			     .err = ENOENT,
+		     });
+}
+
+bool zb_locate(struct zb_call *c, enum zb_op op, const char *asked,
+	       const char *full, bool follow, enum zb_ask ask,
+	       struct zb_found *f)
+{
+	zb_found_done(f);
+	zb_find(&c->b->jail, full, follow, f);
+	if (f->fd < 0) {
+		zb_missing(c, op, asked, full, follow, f->err, ask);
+		return false;
+	}
+	if (f->proc) {
+		leave(c, EACCES);
+		return false;
+	}
+	return true;
+}
+
+/* Split @full at its last component, in place of @parent. Return: false for
+ * one that names no entry ("", ".", ".."). */
+static bool split(const char *full, char parent[PATH_MAX], struct zb_name *n)
+{
+	size_t end = strlen(full), start, len;
+
+	while (end && full[end - 1] == '/')
+		end--;
+	n->slash = full[end] == '/';
+	for (start = end; start && full[start - 1] != '/';)
+		start--;
+	len = end - start;
+	if (!len || len > NAME_MAX)
+		return false;
+	memcpy(n->name, full + start, len);
+	n->name[len] = '\0';
+	memcpy(parent, full, start);
+	parent[start] = '\0';
+	if (!start)
+		strcpy(parent, "/");
+	return strcmp(n->name, ".") && strcmp(n->name, "..");
+}
+
+static void look_at_name(const struct zb_jail *j, struct zb_name *n)
+{
+	struct statx sx;
+
+	n->place = n->dir->place;
+	n->exists = !statx(n->dir->fd, n->name,
+			   AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC,
+			   STATX_TYPE | STATX_MODE | STATX_MNT_ID, &sx);
+	if (!n->exists)
+		return;
+	n->mode = sx.stx_mode;
+	if (sx.stx_mnt_id != n->dir->mnt)
+		n->place = zb_jail_place(j, sx.stx_mnt_id);
+}
+
+bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
+		    const char *full, enum zb_ask ask, struct zb_found *dir,
+		    struct zb_name *out)
+{
+	const struct zb_jail *j = &c->b->jail;
+	char parent[PATH_MAX];
+	int rc;
+
+	*out = (struct zb_name){.dir = dir, .place = -1};
+	if (!split(full, parent, out)) {
+		/* What such a name makes or removes, no kernel does; and the
+		 * floor holds for another that is put in its place. */
+		zb_say_continue(c);
+		return false;
+	}
+	zb_found_done(dir);
+	zb_find(j, parent, true, dir);
+	if (dir->fd < 0) {
+		zb_missing(c, op, asked, full, false, dir->err, ask);
+		return false;
+	}
+	if (dir->proc) {
+		leave(c, EACCES);
+		return false;
+	}
+	rc = S_ISDIR(dir->mode) ? zb_found_name(j, dir) : -ENOTDIR;
+	if (!rc && snprintf(out->path, sizeof(out->path), "%s/%s",
+			    strcmp(dir->path, "/") ? dir->path : "",
+			    out->name) >= (int)sizeof(out->path))
+		rc = -ENAMETOOLONG;
+	if (rc) {
+		zb_say_errno(c, -rc);
+		return false;
+	}
+	look_at_name(j, out);
+	return true;
+}
+
+enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
+			      const struct zb_name *n)
+{
+	struct zb_query q = {
+		.op = op,
+		.target = n->path,
+		.place = n->place,
+		.is_dir = n->exists && S_ISDIR(n->mode),
+		.exists = n->exists,
+	};
+
+	return zb_evaluate_fast(c->b->plan, &q);
+}
+
+void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,
+		    const char *asked, enum zb_ask ask)
+{
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = op,
+			     .asked = asked,
+			     .target = n->path,
+			     .place = n->place,
+			     .is_dir = n->exists && S_ISDIR(n->mode),
+			     .exists = n->exists,
+			     .ask = ask,
+		     });
+}
+
+void zb_take_umask(struct zb_call *c)
+{
+	struct zb_peer_status st;
+
+	umask(zb_peer_status(c->tid, &st) ? 077 : st.umask);
+}
+
+void zb_inject(struct zb_call *c, int fd, bool cloexec)
+{
+	int rc = zb_notify_inject(c->b->listener, c->id, fd, cloexec);
+
+	if (rc == 0 || rc == -ENOENT)
+		c->said = ZB_SAID_SENT;
+	else
+		zb_say_errno(c, -rc);
+}

@@ -1,0 +1,203 @@
+/* broker_int.h - what the broker's files share. Not for others.
+ *
+ * broker.c takes a notification, finds its row by number, runs the row's
+ * handler and sends what the handler said. Handlers (broker_*.c) decide one
+ * family of calls each; they may run on any of the broker's threads and keep
+ * all they need in struct zb_call. */
+#ifndef ZB_BROKER_INT_H
+#define ZB_BROKER_INT_H
+
+#include "platform/linux/broker.h"
+#include "platform/linux/jail.h"
+#include "platform/linux/recorder.h"
+#include "platform/linux/workers.h"
+
+#include "evaluator.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+
+#define ZB_ROWS 1024 /* highest syscall number we look at */
+
+struct zb_call;
+
+/* One watched call: where its arguments are (-1: it has none). */
+struct zb_row {
+	const char *name;
+	void (*handle)(struct zb_call *c);
+	int8_t dir, path;   /* first name */
+	int8_t dir2, path2; /* second name of rename and link */
+	int8_t flags, mode;
+	uint32_t fixed; /* flags that the call's name implies */
+};
+
+struct zb_broker {
+	struct zb_broker_config cfg;
+	const struct zb_plan *plan;
+	struct zb_jail jail;
+	int listener;
+	int wake; /* eventfd: stop */
+	uid_t uid;
+	gid_t gid;
+	atomic_bool stopping;
+	const struct zb_row *rows[ZB_ROWS];
+	struct zb_workers workers;
+	struct zb_recorder *recorder;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t change;
+	unsigned threads; /* notify and workers */
+	bool recording;	  /* the recorder's thread runs */
+	bool ready;	  /* the notify thread: set up, or setup_error */
+	int setup_error;
+	unsigned refs;
+};
+
+enum zb_said {
+	ZB_SAID_NOTHING,
+	ZB_SAID_CONTINUE,
+	ZB_SAID_ERRNO,
+	ZB_SAID_VALUE,
+	ZB_SAID_LATER, /* decide again on a worker */
+	ZB_SAID_SENT,  /* answered already, or nobody waits any more */
+};
+
+struct zb_call {
+	struct zb_broker *b;
+	const struct zb_row *row;
+	uint64_t id;
+	int tid, nr;
+	uint64_t args[6];
+	bool worker;   /* may block */
+	bool acts;     /* never CONTINUEd: the broker does it or nobody */
+	bool confined; /* this thread has laid down what the sandbox lacks */
+	enum zb_said said;
+	int64_t value;
+	struct zb_note *notes;
+	/* Scratch; descriptors in it are closed when the call is answered. */
+	struct zb_found found, found2;
+	struct zb_jail_walk walk;
+	char asked[PATH_MAX], asked2[PATH_MAX];
+	char full[PATH_MAX], full2[PATH_MAX];
+};
+
+/* broker.c: what a handler may say. The last word counts. */
+void zb_say_continue(struct zb_call *c);
+void zb_say_errno(struct zb_call *c, int e);
+/* The result of a system call of ours: @rc, or errno if it is negative. */
+void zb_say_result(struct zb_call *c, long rc);
+/* Return: true if the handler must return and will be called again on a
+ * worker, where it may block. */
+bool zb_say_later(struct zb_call *c);
+/* Is the caller still waiting (and so what was read its own)? */
+bool zb_call_waits(const struct zb_call *c);
+/* The same, before an act on the caller's behalf: false ends the handler. */
+bool zb_may_act(struct zb_call *c);
+/* After EINTR on a worker: go on? */
+bool zb_call_again(const struct zb_call *c);
+
+/* broker.c: arguments. */
+int zb_arg_int(const struct zb_call *c, int index); /* index -1: 0 */
+int zb_arg_dir(const struct zb_call *c, int index); /* index -1: AT_FDCWD */
+uint32_t zb_arg_flags(const struct zb_call *c);	    /* with the fixed ones */
+/* Copy a path argument. Return: false, with its errno said. */
+bool zb_arg_path(struct zb_call *c, int index, char out[PATH_MAX]);
+/* Copy and make absolute, into @asked and @full. */
+bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
+		  char full[PATH_MAX]);
+
+/* A refusal, as it will be recorded. */
+struct zb_refusal {
+	enum zb_op op;
+	const char *asked;
+	const char *target;
+	const char *judged; /* what to ask the evaluator; NULL: @target */
+	int place;
+	bool is_dir, exists;
+	enum zb_ask ask;
+	enum zb_evidence evidence;
+	int err; /* what the caller gets; 0: what the floor would give */
+	const char *why; /* no rule of the plan but a limit of the broker: the
+			    rule's text, and nothing can be granted */
+};
+/* Say the errno and note the denial. */
+void zb_refuse(struct zb_call *c, const struct zb_refusal *r);
+
+/* broker.c: judging. */
+enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_found *f);
+enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
+				const char *target);
+/* The more careful of two. */
+enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b);
+/* Refuse @op on @f, which exists inside. */
+void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_found *f,
+		     const char *asked, enum zb_ask ask);
+/* @full leads nowhere (errno @err): walk it, answer, and note it if that is
+ * because it is hidden. */
+void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
+		const char *full, bool follow, int err, enum zb_ask ask);
+/* Resolve @full into @f. Return: false if that was the whole story and the
+ * answer is said. A path on /proc is left to the kernel. */
+bool zb_locate(struct zb_call *c, enum zb_op op, const char *asked,
+	       const char *full, bool follow, enum zb_ask ask,
+	       struct zb_found *f);
+
+/* A name in a directory, for calls that make or remove it. */
+struct zb_name {
+	struct zb_found *dir;
+	char name[NAME_MAX + 1];
+	char path[PATH_MAX]; /* canonical */
+	int place;
+	bool exists;
+	bool slash; /* spelled with one at the end */
+	mode_t mode;
+};
+/* Resolve all but the last component of @full; @dir lives in the call.
+ * Return: false if the answer is said. */
+bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
+		    const char *full, enum zb_ask ask, struct zb_found *dir,
+		    struct zb_name *out);
+enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
+			      const struct zb_name *n);
+void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,
+		    const char *asked, enum zb_ask ask);
+
+/* Why set-id bits are refused everywhere. */
+#define ZB_NO_SET_ID "no set-id files: they would be the user's outside as well"
+
+/* The umask of the caller, set for this thread alone. */
+void zb_take_umask(struct zb_call *c);
+/* Give @fd to the caller as the result of its call. */
+void zb_inject(struct zb_call *c, int fd, bool cloexec);
+
+/* The handlers, by file. */
+void zb_call_open(struct zb_call *c);	/* broker_open.c */
+void zb_call_exec(struct zb_call *c);	/* broker_exec.c */
+void zb_call_remove(struct zb_call *c); /* broker_paths.c */
+void zb_call_make(struct zb_call *c);
+void zb_call_rename(struct zb_call *c);
+void zb_call_link(struct zb_call *c);
+void zb_call_look(struct zb_call *c);
+void zb_call_truncate(struct zb_call *c); /* broker_meta.c */
+void zb_call_chmod(struct zb_call *c);
+void zb_call_fchmod(struct zb_call *c);
+void zb_call_chown(struct zb_call *c);
+void zb_call_times(struct zb_call *c);
+void zb_call_setxattr(struct zb_call *c);
+void zb_call_fsetxattr(struct zb_call *c);
+void zb_call_removexattr(struct zb_call *c);
+void zb_call_connect(struct zb_call *c); /* broker_net.c */
+void zb_call_bind(struct zb_call *c);
+void zb_call_sendto(struct zb_call *c);
+void zb_call_socket(struct zb_call *c);
+void zb_call_refuse(struct zb_call *c); /* broker_refuse.c */
+
+/* broker_rows.c: the row of a name, or NULL. */
+const struct zb_row *zb_row_of(const char *name);
+/* All names of watched.def, NULL at the end. */
+const char *const *zb_row_names(void);
+
+/* broker_refuse.c: what was tried, in words: "ioctl TIOCSTI". */
+void zb_describe(const char *name, const uint64_t args[6], char *out,
+		 size_t cap);
+
+#endif

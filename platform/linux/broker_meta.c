@@ -1,0 +1,325 @@
+/* broker_meta.c - truncate, chmod, chown, utime, xattr.
+ *
+ * Landlock mediates none of these but truncate, and only from ABI 3; by path,
+ * and on an O_PATH descriptor through /proc/self/fd, they work on any file
+ * that can be named. So they never go on in the kernel: the broker does them
+ * on what it has resolved and judged. Through /proc they are refused. */
+#include "config.h"
+
+#include "platform/linux/broker_int.h"
+#include "platform/linux/peer.h"
+
+#include "cleanup.h"
+#include "fdutil.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/xattr.h>
+#include <utime.h>
+
+#define XATTR_VALUE_MAX 65536 /* as the kernel has it */
+#define XATTR_NAME	256
+#define ST_READONLY	1 /* in statfs f_flags */
+
+/* The object of a call by path, or by descriptor where the call allows an
+ * empty or no path, into @c->found. Return: false if answered. */
+static bool subject(struct zb_call *c, enum zb_op op, enum zb_ask ask,
+		    bool null_is_fd)
+{
+	const struct zb_row *r = c->row;
+	uint32_t flags = zb_arg_flags(c);
+	bool by_fd = null_is_fd && !c->args[r->path];
+	bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
+
+	c->acts = true;
+	c->asked[0] = '\0';
+	if (!by_fd && !zb_arg_path(c, r->path, c->asked))
+		return false;
+	if (!by_fd && !c->asked[0])
+		by_fd = r->dir >= 0 && flags & AT_EMPTY_PATH;
+	if (by_fd && zb_arg_dir(c, r->dir) != AT_FDCWD) {
+		zb_found_fd(&c->b->jail,
+			    zb_peer_fd(c->tid, zb_arg_dir(c, r->dir)),
+			    &c->found);
+		if (c->found.fd >= 0 && !c->found.proc)
+			return true;
+		zb_say_errno(c, c->found.fd < 0 ? c->found.err : EACCES);
+		return false;
+	}
+	if (by_fd)
+		strcpy(c->asked, ".");
+	/* Again from memory would be another path: spell our copy. */
+	int rc = zb_spell(&c->b->jail, c->tid, zb_arg_dir(c, r->dir), c->asked,
+			  c->full);
+	if (rc) {
+		zb_say_errno(c, -rc);
+		return false;
+	}
+	return zb_locate(c, op, c->asked, c->full, follow, ask, &c->found);
+}
+
+/* subject(), and may its metadata be changed? */
+static bool may_change(struct zb_call *c, bool null_is_fd)
+{
+	if (!subject(c, ZB_OP_FS_META, ZB_ASK_OWNER, null_is_fd))
+		return false;
+	if (zb_judge(c, ZB_OP_FS_META, &c->found) != ZB_DENY)
+		return zb_may_act(c);
+	zb_refuse_found(c, ZB_OP_FS_META, &c->found, c->asked, ZB_ASK_OWNER);
+	return false;
+}
+
+/* The caller's RLIMIT_FSIZE is not ours. */
+static bool over_limit(const struct zb_call *c, off_t size)
+{
+	struct zb_peer_status st;
+	struct rlimit lim;
+
+	if (zb_peer_status(c->tid, &st) ||
+	    prlimit(st.tgid, RLIMIT_FSIZE, NULL, &lim))
+		return true;
+	return lim.rlim_cur != RLIM_INFINITY &&
+	       (uint64_t)size > (uint64_t)lim.rlim_cur;
+}
+
+void zb_call_truncate(struct zb_call *c)
+{
+	off_t size = (off_t)c->args[1];
+	char link[ZB_FD_LINK];
+
+	if (size < 0) {
+		zb_say_errno(c, EINVAL);
+		return;
+	}
+	/* It waits for whoever holds a lease on the file. */
+	if (zb_say_later(c) ||
+	    !subject(c, ZB_OP_FS_WRITE, ZB_ASK_EXISTS, false))
+		return;
+	if (!S_ISREG(c->found.mode)) {
+		zb_say_errno(c, S_ISDIR(c->found.mode) ? EISDIR : EINVAL);
+		return;
+	}
+	if (zb_judge(c, ZB_OP_FS_WRITE, &c->found) == ZB_DENY) {
+		zb_refuse_found(c, ZB_OP_FS_WRITE, &c->found, c->asked,
+				ZB_ASK_WRITE);
+		return;
+	}
+	if (over_limit(c, size)) {
+		zb_say_errno(c, EFBIG);
+		return;
+	}
+	zb_fd_link(c->found.fd, link);
+	if (zb_may_act(c))
+		zb_say_result(c, truncate(link, size));
+}
+
+/* A set-id file in a private place would be one on the host as well. On a
+ * directory the bits mean something else. */
+static bool is_set_id(struct zb_call *c, mode_t mode)
+{
+	if (!(mode & 06000) || S_ISDIR(c->found.mode))
+		return false;
+	if (!c->found.path[0] && zb_found_name(&c->b->jail, &c->found)) {
+		zb_say_errno(c, EPERM);
+		return true;
+	}
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_META,
+			     .asked = c->asked,
+			     .target = c->found.path,
+			     .place = c->found.place,
+			     .exists = true,
+			     .err = EPERM,
+			     .why = ZB_NO_SET_ID,
+		     });
+	return true;
+}
+
+void zb_call_chmod(struct zb_call *c)
+{
+	mode_t mode = (mode_t)zb_arg_int(c, c->row->mode) & 07777;
+	char link[ZB_FD_LINK];
+
+	if (!may_change(c, false) || is_set_id(c, mode))
+		return;
+	if (S_ISLNK(c->found.mode)) {
+		zb_say_errno(c, EOPNOTSUPP);
+		return;
+	}
+	zb_fd_link(c->found.fd, link);
+	zb_say_result(c, fchmodat(AT_FDCWD, link, mode, 0));
+}
+
+/* A descriptor of the caller, for calls on descriptors. Return: false if
+ * answered: not one that can be written through, or its mount cannot. */
+static bool writable_fd(struct zb_call *c)
+{
+	struct zb_found *f = &c->found;
+	struct statfs fs;
+	int flags;
+
+	c->asked[0] = '\0';
+	zb_found_fd(&c->b->jail, zb_peer_fd(c->tid, zb_arg_dir(c, 0)), f);
+	if (f->fd < 0) {
+		zb_say_errno(c, EBADF);
+		return false;
+	}
+	flags = fcntl(f->fd, F_GETFL);
+	if (flags < 0 || flags & O_PATH) {
+		zb_say_errno(c, EBADF);
+		return false;
+	}
+	if (fstatfs(f->fd, &fs) || !(fs.f_flags & ST_READONLY))
+		return true;
+	if (zb_found_name(&c->b->jail, f)) {
+		zb_say_errno(c, EROFS);
+		return false;
+	}
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_META,
+			     .asked = f->path,
+			     .target = f->path,
+			     .place = f->place,
+			     .is_dir = S_ISDIR(f->mode),
+			     .exists = true,
+			     .ask = ZB_ASK_OWNER,
+			     .err = EROFS,
+		     });
+	return false;
+}
+
+void zb_call_fchmod(struct zb_call *c)
+{
+	mode_t mode = (mode_t)zb_arg_int(c, c->row->mode) & 07777;
+
+	/* Done here on our duplicate, since another file put under the same
+	 * number would get the bits that are right for this one. */
+	if (writable_fd(c) && !is_set_id(c, mode) && zb_may_act(c))
+		zb_say_result(c, fchmod(c->found.fd, mode));
+}
+
+/* Only to itself: there is one user inside, and no other id has a meaning. */
+void zb_call_chown(struct zb_call *c)
+{
+	int i = c->row->mode;
+	uid_t uid = (uid_t)zb_arg_int(c, i);
+	gid_t gid = (gid_t)zb_arg_int(c, i + 1);
+
+	if (!may_change(c, false))
+		return;
+	if ((uid != (uid_t)-1 && uid != c->b->uid) ||
+	    (gid != (gid_t)-1 && gid != c->b->gid)) {
+		zb_say_errno(c, EPERM);
+		return;
+	}
+	zb_say_result(c, fchownat(c->found.fd, "", uid, gid, AT_EMPTY_PATH));
+}
+
+static bool from_timeval(const struct timeval tv[2], struct timespec ts[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (tv[i].tv_usec < 0 || tv[i].tv_usec >= 1000000)
+			return false;
+		ts[i].tv_sec = tv[i].tv_sec;
+		ts[i].tv_nsec = tv[i].tv_usec * 1000;
+	}
+	return true;
+}
+
+/* Read the times in the form that the call has. Return: 0 or an errno. */
+static int read_times(struct zb_call *c, uint64_t at, struct timespec ts[2])
+{
+	struct utimbuf ut;
+	struct timeval tv[2];
+	int rc;
+
+	if (!strcmp(c->row->name, "utimensat"))
+		return -zb_peer_read(c->tid, at, ts, 2 * sizeof(*ts));
+	if (strcmp(c->row->name, "utime")) {
+		rc = zb_peer_read(c->tid, at, tv, sizeof(tv));
+		if (!rc && !from_timeval(tv, ts))
+			rc = -EINVAL;
+		return -rc;
+	}
+	rc = zb_peer_read(c->tid, at, &ut, sizeof(ut));
+	if (!rc) {
+		ts[0] = (struct timespec){.tv_sec = ut.actime};
+		ts[1] = (struct timespec){.tv_sec = ut.modtime};
+	}
+	return -rc;
+}
+
+void zb_call_times(struct zb_call *c)
+{
+	uint64_t at = c->args[c->row->mode];
+	struct timespec ts[2];
+	int e = at ? read_times(c, at, ts) : 0;
+
+	if (e) {
+		zb_say_errno(c, e);
+		return;
+	}
+	if (may_change(c, c->row->dir >= 0))
+		zb_say_result(c, utimensat(c->found.fd, "", at ? ts : NULL,
+					   AT_EMPTY_PATH));
+}
+
+/* user.* and ACLs; what else there is wants a capability. */
+static bool attribute(struct zb_call *c, char name[XATTR_NAME])
+{
+	int n = zb_peer_string(c->tid, c->args[1], name, XATTR_NAME);
+
+	if (n < 0 || !n)
+		zb_say_errno(c, n == -EFAULT ? EFAULT : ERANGE);
+	else if (!strncmp(name, "user.", 5) ||
+		 !strncmp(name, "system.posix_acl_", 17))
+		return true;
+	else
+		zb_say_errno(c, EPERM);
+	return false;
+}
+
+void zb_call_setxattr(struct zb_call *c)
+{
+	size_t n = (size_t)c->args[3];
+	zb_auto(free) char *value = NULL;
+	char name[XATTR_NAME], link[ZB_FD_LINK];
+	int rc;
+
+	if (n > XATTR_VALUE_MAX) {
+		zb_say_errno(c, E2BIG);
+		return;
+	}
+	value = malloc(n + 1);
+	rc = !value ? -ENOMEM : zb_peer_read(c->tid, c->args[2], value, n);
+	if (rc) {
+		zb_say_errno(c, -rc);
+		return;
+	}
+	if (!attribute(c, name) || !may_change(c, false))
+		return;
+	zb_fd_link(c->found.fd, link);
+	zb_say_result(
+		c, setxattr(link, name, value, n, (int)(uint32_t)c->args[4]));
+}
+
+void zb_call_removexattr(struct zb_call *c)
+{
+	char name[XATTR_NAME], link[ZB_FD_LINK];
+
+	if (!attribute(c, name) || !may_change(c, false))
+		return;
+	zb_fd_link(c->found.fd, link);
+	zb_say_result(c, removexattr(link, name));
+}
+
+void zb_call_fsetxattr(struct zb_call *c)
+{
+	/* The mount's flags hold, whatever the number means by then. */
+	if (writable_fd(c))
+		zb_say_continue(c);
+}

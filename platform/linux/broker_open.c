@@ -1,0 +1,303 @@
+/* broker_open.c - open, openat, creat.
+ *
+ * Three answers. Where mounts and Landlock give what the evaluator gives, the
+ * kernel opens (CONTINUE). Where some files of a place are denied, or the
+ * place lost its Landlock right to one that has such files below, the broker
+ * opens what it has resolved and judged, and puts the descriptor into the
+ * caller: whatever a second thread does to the path or to the directories
+ * meanwhile, the file that was judged is the file that is opened. Else an
+ * errno.
+ *
+ * The broker opens regular files and directories only, through the sandbox's
+ * own mounts (a read-only one yields no writable descriptor), and never waits
+ * for another process while it does. */
+#include "config.h"
+
+#include "platform/linux/broker_int.h"
+
+#include "cleanup.h"
+#include "fdutil.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define TMPFILE (O_TMPFILE & ~O_DIRECTORY) /* the one bit */
+#define TRIES	3			   /* for what changes meanwhile */
+
+struct opening {
+	uint32_t flags;
+	mode_t mode;
+	bool read, write, create, exclusive, follow;
+};
+
+static struct opening want(const struct zb_call *c)
+{
+	struct opening o = {.flags = zb_arg_flags(c)};
+	uint32_t access = o.flags & O_ACCMODE;
+
+	if (o.flags & O_PATH)
+		o.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	o.mode = (mode_t)zb_arg_int(c, c->row->mode) & 07777;
+	o.read = access != O_WRONLY;
+	o.write = access != O_RDONLY || o.flags & O_TRUNC;
+	o.create = o.flags & O_CREAT;
+	o.exclusive = o.create && o.flags & O_EXCL;
+	o.follow = !(o.flags & O_NOFOLLOW) && !o.exclusive;
+	return o;
+}
+
+/* Let the descriptor be as the caller asked, and theirs. Takes @fd. */
+static void hand_over(struct zb_call *c, const struct opening *o, int fd)
+{
+	zb_auto(fd) int own = fd;
+	int flags;
+
+	if (!(o->flags & O_NONBLOCK)) {
+		flags = fcntl(own, F_GETFL);
+		if (flags >= 0)
+			fcntl(own, F_SETFL, flags & ~O_NONBLOCK);
+	}
+	zb_inject(c, own, o->flags & O_CLOEXEC);
+}
+
+/* Open what @c->found holds. O_NONBLOCK: not even for a lease of another. */
+static void reopen(struct zb_call *c, const struct opening *o)
+{
+	const uint32_t done = O_CREAT | O_EXCL | O_NOFOLLOW;
+	char link[ZB_FD_LINK];
+	int fd;
+
+	if (!zb_may_act(c))
+		return;
+	zb_fd_link(c->found.fd, link);
+	fd = open(link, (int)((o->flags & ~done) | O_CLOEXEC | O_NONBLOCK |
+			      O_NOCTTY));
+	if (fd < 0)
+		zb_say_errno(c, errno);
+	else
+		hand_over(c, o, fd);
+}
+
+/* The verdict on all that is asked, and in *@op what to name if it is no. */
+static enum zb_verdict judge(struct zb_call *c, const struct opening *o,
+			     enum zb_op *op)
+{
+	enum zb_verdict r = ZB_ALLOW, w = ZB_ALLOW;
+
+	if (o->write)
+		w = zb_judge(c, ZB_OP_FS_WRITE, &c->found);
+	if (o->read)
+		r = zb_judge(c, ZB_OP_FS_READ, &c->found);
+	*op = w == ZB_DENY || !o->read ? ZB_OP_FS_WRITE : ZB_OP_FS_READ;
+	return zb_stricter(r, w);
+}
+
+/* What every kernel says first, whatever may be read or written. */
+static int plain_error(const struct opening *o, mode_t mode)
+{
+	if (o->exclusive)
+		return EEXIST;
+	if (S_ISLNK(mode))
+		return o->flags & O_DIRECTORY ? ENOTDIR : ELOOP;
+	if (S_ISDIR(mode))
+		return o->write || o->create ? EISDIR : 0;
+	return o->flags & O_DIRECTORY ? ENOTDIR : 0;
+}
+
+/* Is writing refused by the file's own mode? Then the sandbox has no part in
+ * it, and no grant would help. */
+static bool mode_refuses(const struct zb_call *c)
+{
+	return syscall(SYS_faccessat2, c->found.fd, "", W_OK,
+		       AT_EACCESS | AT_EMPTY_PATH) &&
+	       errno == EACCES;
+}
+
+static void open_existing(struct zb_call *c, const struct opening *o)
+{
+	struct zb_found *f = &c->found;
+	enum zb_op op;
+	enum zb_verdict v = judge(c, o, &op);
+	int e = plain_error(o, f->mode);
+
+	if (v == ZB_ALLOW) {
+		zb_say_continue(c);
+	} else if (e) {
+		zb_say_errno(c, e);
+	} else if (v == ZB_DENY) {
+		if (op == ZB_OP_FS_WRITE && mode_refuses(c))
+			zb_say_errno(c, EACCES);
+		else
+			zb_refuse_found(c, op, f, c->asked,
+					op == ZB_OP_FS_WRITE ? ZB_ASK_WRITE
+							     : ZB_ASK_NOTHING);
+	} else if (!S_ISREG(f->mode) && !S_ISDIR(f->mode)) {
+		zb_refuse(c, &(struct zb_refusal){
+				     .op = op,
+				     .asked = c->asked,
+				     .target = f->path,
+				     .place = f->place,
+				     .err = EACCES,
+				     .why = "only files and directories are "
+					    "opened where a deny may match",
+			     });
+	} else {
+		reopen(c, o);
+	}
+}
+
+/* Make the file in the directory that was judged; a name put there meanwhile
+ * is opened only if it is a plain file in the same mount. */
+static void create(struct zb_call *c, const struct opening *o,
+		   const struct zb_name *n)
+{
+	struct statx sx;
+	zb_auto(fd) int fd = -1;
+
+	zb_take_umask(c);
+	if (!zb_may_act(c))
+		return;
+	fd = openat(n->dir->fd, n->name,
+		    (int)(o->flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK |
+			  O_NOCTTY),
+		    o->mode);
+	if (fd < 0) {
+		zb_say_errno(c, errno);
+		return;
+	}
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &sx) ||
+	    !S_ISREG(sx.stx_mode) || sx.stx_mnt_id != n->dir->mnt) {
+		zb_say_errno(c, EACCES);
+		return;
+	}
+	hand_over(c, o, zb_steal_fd(&fd));
+}
+
+/* @n is a name that does not exist, in a directory that does. */
+static void create_name(struct zb_call *c, const struct opening *o,
+			const struct zb_name *n)
+{
+	switch (zb_judge_name(c, ZB_OP_FS_CREATE, n)) {
+	case ZB_ALLOW:
+		zb_say_continue(c);
+		return;
+	case ZB_ALLOW_BROKERED:
+		create(c, o, n);
+		return;
+	case ZB_DENY:
+		zb_refuse_name(c, ZB_OP_FS_CREATE, n, c->asked, ZB_ASK_OPEN);
+	}
+}
+
+/* Return: false if the name has come to exist meanwhile. */
+static bool open_new(struct zb_call *c, const struct opening *o)
+{
+	struct zb_jail_walk *w = &c->walk;
+	struct zb_name n = {.dir = &c->found2};
+
+	zb_jail_walk_done(w);
+	zb_jail_walk(&c->b->jail, c->full, o->follow, w);
+	if (w->exists)
+		return false;
+	if (w->proc || w->err != ENOENT || w->dir < 0) {
+		zb_missing(c, ZB_OP_FS_CREATE, c->asked, c->full, o->follow,
+			   w->err ? w->err : ENOENT, ZB_ASK_OPEN);
+		return true;
+	}
+	zb_found_done(n.dir);
+	zb_found_fd(&c->b->jail, zb_steal_fd(&w->dir), n.dir);
+	if (n.dir->fd < 0 || zb_found_name(&c->b->jail, n.dir) ||
+	    snprintf(n.path, sizeof(n.path), "%s/%s",
+		     strcmp(n.dir->path, "/") ? n.dir->path : "",
+		     w->name) >= (int)sizeof(n.path)) {
+		zb_say_errno(c, ENOENT);
+		return true;
+	}
+	memcpy(n.name, w->name, sizeof(n.name));
+	n.place = n.dir->place;
+	create_name(c, o, &n);
+	return true;
+}
+
+/* A file without a name, which linkat may give it one. */
+static void open_nameless(struct zb_call *c, const struct opening *o)
+{
+	struct zb_name n = {.dir = &c->found, .name = "."};
+
+	if (!zb_locate(c, ZB_OP_FS_CREATE, c->asked, c->full, o->follow,
+		       ZB_ASK_EXISTS, &c->found))
+		return;
+	if (!S_ISDIR(c->found.mode)) {
+		zb_say_errno(c, ENOTDIR);
+		return;
+	}
+	if (zb_found_name(&c->b->jail, &c->found)) {
+		zb_say_errno(c, ENOENT);
+		return;
+	}
+	/* Some name that is not there stands for the one it may get. */
+	if (snprintf(n.path, sizeof(n.path), "%s/(unnamed)",
+		     strcmp(c->found.path, "/") ? c->found.path : "") >=
+	    (int)sizeof(n.path)) {
+		zb_say_errno(c, ENAMETOOLONG);
+		return;
+	}
+	n.place = c->found.place;
+	create_name(c, o, &n);
+}
+
+/* A set-id program in a private place would be one on the host, too. */
+static bool is_set_id(struct zb_call *c, const struct opening *o)
+{
+	if (!(o->flags & (O_CREAT | TMPFILE)) || !(o->mode & 06000))
+		return false;
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_META,
+			     .asked = c->asked,
+			     .target = c->full,
+			     .place = -1,
+			     .err = EPERM,
+			     .why = ZB_NO_SET_ID,
+		     });
+	return true;
+}
+
+void zb_call_open(struct zb_call *c)
+{
+	struct opening o = want(c);
+	int e;
+
+	if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full) ||
+	    is_set_id(c, &o))
+		return;
+	if (o.flags & TMPFILE) {
+		open_nameless(c, &o);
+		return;
+	}
+	for (int i = 0; i < TRIES; i++) {
+		zb_found_done(&c->found);
+		zb_find(&c->b->jail, c->full, o.follow, &c->found);
+		e = c->found.err;
+		if (c->found.fd >= 0) {
+			/* O_PATH gives nothing but the name; reopening it
+			 * through /proc meets Landlock again. */
+			if (c->found.proc || o.flags & O_PATH)
+				zb_say_continue(c);
+			else
+				open_existing(c, &o);
+			return;
+		}
+		if (e != ENOENT || !o.create) {
+			zb_missing(c, o.write ? ZB_OP_FS_WRITE : ZB_OP_FS_READ,
+				   c->asked, c->full, o.follow, e,
+				   ZB_ASK_EXISTS);
+			return;
+		}
+		if (open_new(c, &o))
+			return;
+	}
+	zb_say_errno(c, ENOENT);
+}

@@ -1,0 +1,258 @@
+/* broker_paths.c - names: making, removing, renaming, linking, looking.
+ *
+ * In a private place the kernel does it (CONTINUE): mounts and Landlock allow
+ * it nowhere else. In a place that the broker serves alone, the broker does
+ * it, relative to a directory of the sandbox that it has resolved and judged,
+ * so that the mounts' own flags hold. Else an errno. */
+#include "config.h"
+
+#include "platform/linux/broker_int.h"
+#include "platform/linux/peer.h"
+
+#include "fdutil.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+void zb_call_remove(struct zb_call *c)
+{
+	uint32_t flags = zb_arg_flags(c);
+	struct zb_name n;
+
+	if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full) ||
+	    !zb_locate_name(c, ZB_OP_FS_DELETE, c->asked, c->full,
+			    ZB_ASK_REMOVE, &c->found, &n))
+		return;
+	switch (zb_judge_name(c, ZB_OP_FS_DELETE, &n)) {
+	case ZB_ALLOW:
+		zb_say_continue(c);
+		return;
+	case ZB_DENY:
+		zb_refuse_name(c, ZB_OP_FS_DELETE, &n, c->asked, ZB_ASK_REMOVE);
+		return;
+	case ZB_ALLOW_BROKERED:
+		if (n.slash && n.exists && !S_ISDIR(n.mode))
+			zb_say_errno(c, ENOTDIR);
+		else if (zb_may_act(c))
+			zb_say_result(c,
+				      unlinkat(n.dir->fd, n.name, (int)flags));
+	}
+}
+
+/* The text of a link may be anything; only where it lies is judged. */
+static void make_link(struct zb_call *c, const struct zb_name *n)
+{
+	if (zb_arg_path(c, 0, c->full2) && zb_may_act(c))
+		zb_say_result(c, symlinkat(c->full2, n->dir->fd, n->name));
+}
+
+static void make(struct zb_call *c, const struct zb_name *n, mode_t mode)
+{
+	mode_t type = c->row->fixed ? c->row->fixed : mode & S_IFMT;
+
+	if (type == S_IFLNK) {
+		make_link(c, n);
+		return;
+	}
+	zb_take_umask(c);
+	if (!zb_may_act(c))
+		return;
+	switch (type) {
+	case S_IFDIR:
+		zb_say_result(c, mkdirat(n->dir->fd, n->name, mode & 01777));
+		return;
+	case 0:
+	case S_IFREG:
+	case S_IFIFO:
+	case S_IFSOCK:
+		zb_say_result(c, mknodat(n->dir->fd, n->name,
+					 type | (mode & 01777), 0));
+		return;
+	default:
+		zb_say_errno(c, EPERM);
+	}
+}
+
+/* mkdir, mknod, symlink. A name that exists is the kernel's EEXIST. */
+void zb_call_make(struct zb_call *c)
+{
+	mode_t mode = (mode_t)zb_arg_int(c, c->row->mode);
+	struct zb_name n;
+
+	if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full))
+		return;
+	if (!c->row->fixed && (mode & 06000)) {
+		zb_refuse(c, &(struct zb_refusal){
+				     .op = ZB_OP_FS_META,
+				     .asked = c->asked,
+				     .target = c->full,
+				     .place = -1,
+				     .err = EPERM,
+				     .why = ZB_NO_SET_ID,
+			     });
+		return;
+	}
+	if (!zb_locate_name(c, ZB_OP_FS_CREATE, c->asked, c->full,
+			    ZB_ASK_CREATE, &c->found, &n))
+		return;
+	switch (zb_judge_name(c, ZB_OP_FS_CREATE, &n)) {
+	case ZB_ALLOW:
+		zb_say_continue(c);
+		return;
+	case ZB_DENY:
+		zb_refuse_name(c, ZB_OP_FS_CREATE, &n, c->asked, ZB_ASK_CREATE);
+		return;
+	case ZB_ALLOW_BROKERED:
+		make(c, &n, mode);
+	}
+}
+
+/* Resolve both names of a call that has two. Return: false if answered. */
+static bool two_names(struct zb_call *c, enum zb_op op, enum zb_op op2,
+		      struct zb_name *a, struct zb_name *b)
+{
+	const struct zb_row *r = c->row;
+
+	return zb_arg_spell(c, r->dir, r->path, c->asked, c->full) &&
+	       zb_arg_spell(c, r->dir2, r->path2, c->asked2, c->full2) &&
+	       zb_locate_name(c, op, c->asked, c->full, ZB_ASK_REMOVE,
+			      &c->found, a) &&
+	       zb_locate_name(c, op2, c->asked2, c->full2, ZB_ASK_CREATE,
+			      &c->found2, b);
+}
+
+/* A directory may hold names that a pattern denies where it comes to lie, or
+ * stop denying where it lay: mv then copies, and each open is judged. */
+static bool moves_patterns(const struct zb_call *c, const struct zb_name *n)
+{
+	return n->exists && S_ISDIR(n->mode) && n->place >= 0 &&
+	       c->b->plan->places[n->place].carved;
+}
+
+void zb_call_rename(struct zb_call *c)
+{
+	uint32_t flags = zb_arg_flags(c);
+	struct zb_name a, b;
+	enum zb_verdict va, vb;
+	enum zb_op op;
+
+	if (!two_names(c, ZB_OP_FS_RENAME, ZB_OP_FS_RENAME, &a, &b))
+		return;
+	if (a.dir->mnt != b.dir->mnt) {
+		zb_say_errno(c, EXDEV);
+		return;
+	}
+	/* An absent name is judged as one that would be made. */
+	op = a.exists ? ZB_OP_FS_RENAME : ZB_OP_FS_DELETE;
+	va = zb_judge_name(c, op, &a);
+	vb = zb_judge_name(c, ZB_OP_FS_RENAME, &b);
+	if (va == ZB_DENY)
+		zb_refuse_name(c, op, &a, c->asked, ZB_ASK_REMOVE);
+	else if (vb == ZB_DENY)
+		zb_refuse_name(c, ZB_OP_FS_RENAME, &b, c->asked2,
+			       ZB_ASK_CREATE);
+	else if (zb_stricter(va, vb) == ZB_ALLOW)
+		zb_say_continue(c);
+	else if (moves_patterns(c, &a) || moves_patterns(c, &b))
+		zb_say_errno(c, EXDEV);
+	else if (zb_may_act(c))
+		zb_say_result(c, syscall(SYS_renameat2, a.dir->fd, a.name,
+					 b.dir->fd, b.name, flags));
+}
+
+/* The source of linkat(2), into @c->found: a path, or a descriptor. */
+static bool link_source(struct zb_call *c, uint32_t flags)
+{
+	struct zb_found *f = &c->found;
+	int pid, fd;
+
+	if (!zb_arg_path(c, c->row->path, c->asked))
+		return false;
+	if (!c->asked[0] && (flags & AT_EMPTY_PATH)) {
+		fd = zb_arg_dir(c, c->row->dir);
+	} else if (sscanf(c->asked, "/proc/self/fd/%d", &fd) != 1 &&
+		   sscanf(c->asked, "/proc/%d/fd/%d", &pid, &fd) != 2) {
+		if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked,
+				  c->full))
+			return false;
+		return zb_locate(c, ZB_OP_FS_READ, c->asked, c->full,
+				 flags & AT_SYMLINK_FOLLOW, ZB_ASK_EXISTS, f);
+	}
+	zb_found_done(f);
+	zb_found_fd(&c->b->jail, zb_peer_fd(c->tid, fd), f);
+	if (f->fd >= 0)
+		return true;
+	zb_say_errno(c, f->err);
+	return false;
+}
+
+/* Of a file that was made without a name only the new name is judged. */
+static enum zb_verdict judge_source(struct zb_call *c)
+{
+	struct stat st;
+
+	if (!fstat(c->found.fd, &st) && !st.st_nlink)
+		return ZB_ALLOW;
+	return zb_judge(c, ZB_OP_FS_READ, &c->found);
+}
+
+void zb_call_link(struct zb_call *c)
+{
+	uint32_t flags = zb_arg_flags(c);
+	char link[ZB_FD_LINK];
+	enum zb_verdict v;
+	struct zb_name n;
+
+	if (!link_source(c, flags) ||
+	    !zb_arg_spell(c, c->row->dir2, c->row->path2, c->asked2,
+			  c->full2) ||
+	    !zb_locate_name(c, ZB_OP_FS_CREATE, c->asked2, c->full2,
+			    ZB_ASK_CREATE, &c->found2, &n))
+		return;
+	if (c->found.mnt != n.dir->mnt) {
+		zb_say_errno(c, EXDEV);
+		return;
+	}
+	if (judge_source(c) == ZB_DENY) {
+		zb_refuse_found(c, ZB_OP_FS_READ, &c->found, c->asked,
+				ZB_ASK_NOTHING);
+		return;
+	}
+	v = zb_judge_name(c, ZB_OP_FS_CREATE, &n);
+	if (v == ZB_DENY) {
+		zb_refuse_name(c, ZB_OP_FS_CREATE, &n, c->asked2,
+			       ZB_ASK_CREATE);
+	} else if (v == ZB_ALLOW) {
+		zb_say_continue(c);
+	} else if (zb_may_act(c)) {
+		zb_fd_link(c->found.fd, link);
+		zb_say_result(c, linkat(AT_FDCWD, link, n.dir->fd, n.name,
+					AT_SYMLINK_FOLLOW));
+	}
+}
+
+/* stat and its kin, in ledger mode `full`: what exists may be looked at, also
+ * where its content is denied; what does not is hidden or absent. */
+void zb_call_look(struct zb_call *c)
+{
+	uint32_t flags = zb_arg_flags(c);
+	bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
+
+	if (flags & AT_EMPTY_PATH) {
+		c->asked[0] = '\0';
+		if (c->args[c->row->path] &&
+		    !zb_arg_path(c, c->row->path, c->asked))
+			return;
+		if (!c->asked[0]) {
+			zb_say_continue(c);
+			return;
+		}
+	}
+	if (zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full) &&
+	    zb_locate(c, ZB_OP_FS_READ, c->asked, c->full, follow,
+		      ZB_ASK_EXISTS, &c->found))
+		zb_say_continue(c);
+}

@@ -1,0 +1,117 @@
+/* broker_refuse.c - the dangerous calls: EPERM and one record that says what
+ * was tried, since "ioctl" alone tells nobody anything. */
+#include "config.h"
+
+#include "platform/linux/broker_int.h"
+
+#include "buf.h"
+#include "cleanup.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+
+struct word {
+	uint64_t value;
+	const char *text;
+};
+
+static const struct word ioctls[] = {
+	{TIOCSTI, "TIOCSTI"},
+	{TIOCLINUX, "TIOCLINUX"},
+};
+
+static const struct word clone_flags[] = {
+	{CLONE_NEWUSER, "CLONE_NEWUSER"},     {CLONE_NEWNS, "CLONE_NEWNS"},
+	{CLONE_NEWPID, "CLONE_NEWPID"},	      {CLONE_NEWNET, "CLONE_NEWNET"},
+	{CLONE_NEWIPC, "CLONE_NEWIPC"},	      {CLONE_NEWUTS, "CLONE_NEWUTS"},
+	{CLONE_NEWCGROUP, "CLONE_NEWCGROUP"},
+};
+
+static const struct word prctls[] = {
+	{PR_SET_SECCOMP, "PR_SET_SECCOMP"},
+	{PR_SET_MM, "PR_SET_MM"},
+	{PR_SET_PTRACER, "PR_SET_PTRACER"},
+	{PR_CAPBSET_DROP, "PR_CAPBSET_DROP"},
+	{PR_CAP_AMBIENT, "PR_CAP_AMBIENT"},
+	{PR_SET_SECUREBITS, "PR_SET_SECUREBITS"},
+	{PR_SET_TSC, "PR_SET_TSC"},
+};
+
+static const struct word ptraces[] = {
+	{PTRACE_TRACEME, "PTRACE_TRACEME"},
+	{PTRACE_ATTACH, "PTRACE_ATTACH"},
+	{PTRACE_SEIZE, "PTRACE_SEIZE"},
+};
+
+/* How to put the argument @arg of a call into words. */
+static const struct {
+	const char *name;
+	int arg;
+	bool flags;
+	const struct word *words;
+	size_t n;
+} details[] = {
+	{"ioctl", 1, false, ioctls, ZB_ARRAY_LEN(ioctls)},
+	{"clone", 0, true, clone_flags, ZB_ARRAY_LEN(clone_flags)},
+	{"unshare", 0, true, clone_flags, ZB_ARRAY_LEN(clone_flags)},
+	{"setns", 1, true, clone_flags, ZB_ARRAY_LEN(clone_flags)},
+	{"prctl", 0, false, prctls, ZB_ARRAY_LEN(prctls)},
+	{"ptrace", 0, false, ptraces, ZB_ARRAY_LEN(ptraces)},
+	{"personality", 0, false, NULL, 0},
+};
+
+static void put(char *out, size_t cap, const char *text)
+{
+	size_t n = strlen(out);
+
+	if (n < cap)
+		snprintf(out + n, cap - n, " %s", text);
+}
+
+static void words(char *out, size_t cap, size_t row, uint64_t value)
+{
+	const struct word *w = details[row].words;
+	bool any = false;
+	char number[24];
+
+	for (size_t i = 0; i < details[row].n; i++) {
+		if (details[row].flags ? !(value & w[i].value)
+				       : value != w[i].value)
+			continue;
+		put(out, cap, w[i].text);
+		any = true;
+	}
+	if (any)
+		return;
+	snprintf(number, sizeof(number), "0x%llx", (unsigned long long)value);
+	put(out, cap, number);
+}
+
+void zb_describe(const char *name, const uint64_t args[6], char *out,
+		 size_t cap)
+{
+	snprintf(out, cap, "%s", name);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(details); i++)
+		if (!strcmp(name, details[i].name))
+			words(out, cap, i, args[details[i].arg] & UINT32_MAX);
+}
+
+void zb_call_refuse(struct zb_call *c)
+{
+	char text[160];
+
+	zb_describe(c->row->name, c->args, text, sizeof(text));
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_SYSCALL,
+			     .asked = text,
+			     .target = text,
+			     .judged = c->row->name,
+			     .place = -1,
+			     .err = EPERM,
+		     });
+}

@@ -1,0 +1,566 @@
+/* jail.c - where a path of the sandbox leads.
+ *
+ * All lookups start from the descriptor of the sandbox's / that the stage
+ * handed over, with RESOLVE_IN_ROOT: a directory opened on the host would let
+ * ".." walk up to the host's /. RESOLVE_NO_MAGICLINKS, because what lies
+ * behind /proc/self means us here and them there.
+ *
+ * A grant is recognised by the id of its mount: a string can be made to look
+ * like another (a directory renamed, a link), a mount cannot. Two limits:
+ * places that share a mount (an empty directory made for the sandbox) are
+ * known by their path, and below a carved place the patterns need the path as
+ * well, so its mount must be seen where the plan put it. */
+#include "config.h"
+
+#include "platform/linux/jail.h"
+
+#include "cleanup.h"
+#include "fdutil.h"
+#include "path_match.h"
+#include "platform/linux/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#define MAX_LINKS   40	/* as the kernel has it */
+#define MAX_AGAIN   200 /* renames elsewhere disturb a lookup with ".." */
+#define DELETED	    " (deleted)"
+#define AUTOFS	    0x0187
+#define INSIDE	    (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+#define STATX_WANTS (STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO)
+
+/* File systems whose lookups ask somebody else. */
+static const long slow_types[] = {
+	0x65735546, /* FUSE */ 0x6969,	   /* NFS */
+	0xff534d42, /* CIFS */ 0xfe534d42, /* SMB2 */
+	0x01021997, /* 9P */ 0x00c36400,   /* Ceph */
+	0x5346414f, /* AFS */ 0x786f4256,  /* vboxsf */
+	0x01161970, /* GFS2 */ 0x7461636f, /* OCFS2 */
+	AUTOFS,				   /* or worse */
+};
+
+static int open_at(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = flags | O_PATH | O_CLOEXEC,
+		.resolve = resolve,
+	};
+
+	for (int i = 0;; i++) {
+		int fd =
+			(int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+		if (fd >= 0)
+			return fd;
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return -errno;
+		if (i == MAX_AGAIN)
+			return -EACCES;
+		if (i > 4)
+			sched_yield();
+	}
+}
+
+/* Fill what statx(2) knows. Return: false if even that fails. */
+static bool look(int fd, struct zb_found *f, bool *mount_root)
+{
+	struct statx sx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_WANTS | STATX_MNT_ID, &sx) ||
+	    !(sx.stx_mask & STATX_MNT_ID))
+		return false;
+	f->mode = sx.stx_mode;
+	f->uid = sx.stx_uid;
+	f->mnt = sx.stx_mnt_id;
+	f->ino = sx.stx_ino;
+	f->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+	if (mount_root)
+		*mount_root = sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct zb_jail_mount *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+int zb_jail_place(const struct zb_jail *j, uint64_t mnt)
+{
+	struct zb_jail_mount key = {.id = mnt};
+	const struct zb_jail_mount *m =
+		bsearch(&key, j->mounts, j->n_mounts, sizeof(key), by_id);
+
+	return m ? m->place : -1;
+}
+
+static bool is_slow(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(slow_types); i++)
+		if ((unsigned long)fs.f_type == (unsigned long)slow_types[i])
+			return true;
+	return false;
+}
+
+/* Note the mount that place @i stands on. A place that has none of its own
+ * takes that of its parent away from the map: what is there can then be told
+ * apart by path only. */
+static void add_mount(struct zb_jail *j, int i)
+{
+	const struct zb_place *p = &j->plan->places[i];
+	struct zb_found f;
+	bool own;
+	zb_auto(fd) int fd = open_at(j->root, p->path, O_NOFOLLOW, INSIDE);
+
+	if (fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
+		return;
+	j->slow |= is_slow(fd);
+	if (p->kind == ZB_PLACE_PROC)
+		j->proc_dev = f.dev;
+	for (size_t k = 0; k < j->n_mounts; k++)
+		if (j->mounts[k].id == f.mnt) {
+			j->mounts[k].place = -1;
+			return;
+		}
+	j->mounts[j->n_mounts++] =
+		(struct zb_jail_mount){.id = f.mnt, .place = own ? i : -1};
+}
+
+int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
+		 struct zb_error *err)
+{
+	*j = (struct zb_jail){.plan = plan, .root = root};
+	j->mounts = calloc(plan->n_places + 1, sizeof(*j->mounts));
+	if (!j->mounts) {
+		zb_jail_done(j);
+		return zb_fail(err, ZB_ELIMIT, "broker: out of memory");
+	}
+	for (size_t i = 0; i < plan->n_places; i++)
+		add_mount(j, (int)i);
+	qsort(j->mounts, j->n_mounts, sizeof(*j->mounts), by_id);
+	return 0;
+}
+
+void zb_jail_done(struct zb_jail *j)
+{
+	free(j->mounts);
+	if (j->root >= 0)
+		close(j->root);
+	*j = (struct zb_jail){.root = -1};
+}
+
+void zb_fd_link(int fd, char out[ZB_FD_LINK])
+{
+	snprintf(out, ZB_FD_LINK, "/proc/self/fd/%d", fd);
+}
+
+static bool same(const struct zb_found *a, const struct zb_found *b)
+{
+	return a->ino == b->ino && a->dev == b->dev && a->mnt == b->mnt;
+}
+
+/* Does @path name in the sandbox what @want describes? */
+static bool names(const struct zb_jail *j, const char *path,
+		  const struct zb_found *want)
+{
+	struct zb_found f;
+	zb_auto(fd) int fd = open_at(j->root, path, O_NOFOLLOW,
+				     INSIDE | RESOLVE_NO_SYMLINKS);
+
+	return fd >= 0 && look(fd, &f, NULL) && same(&f, want);
+}
+
+/* What @dirfd of @tid really is, to compare with what its path leads to. */
+static bool look_at_peer(int tid, int dirfd, struct zb_found *f)
+{
+	zb_auto(fd) int fd = -1;
+
+	if (dirfd == AT_FDCWD) {
+		char link[64];
+
+		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
+		fd = open(link, O_PATH | O_CLOEXEC);
+	} else {
+		fd = zb_peer_fd(tid, dirfd);
+	}
+	return fd >= 0 && look(fd, f, NULL);
+}
+
+int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
+	     char *out)
+{
+	size_t n = strlen(asked);
+	struct zb_found base;
+	int rc;
+
+	if (!n)
+		return -ENOENT;
+	if (asked[0] == '/') {
+		memcpy(out, asked, n + 1);
+		return 0;
+	}
+	rc = zb_peer_dir(tid, dirfd, out, PATH_MAX);
+	if (rc)
+		return rc;
+	if (!look_at_peer(tid, dirfd, &base))
+		return -EBADF;
+	if (!S_ISDIR(base.mode))
+		return -ENOTDIR;
+	if (!names(j, out, &base))
+		return -ENOENT;
+	rc = (int)strlen(out);
+	if ((size_t)rc + 1 + n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	out[rc] = '/';
+	memcpy(out + rc + 1, asked, n + 1);
+	return 0;
+}
+
+void zb_found_fd(const struct zb_jail *j, int fd, struct zb_found *f)
+{
+	f->fd = fd;
+	f->err = 0;
+	f->place = -1;
+	f->proc = false;
+	f->path[0] = '\0';
+	if (fd < 0) {
+		f->err = -fd;
+		f->fd = -1;
+		return;
+	}
+	if (!look(fd, f, NULL)) {
+		f->err = EACCES;
+		close(fd);
+		f->fd = -1;
+		return;
+	}
+	f->proc = j->proc_dev && f->dev == j->proc_dev;
+	f->place = zb_jail_place(j, f->mnt);
+}
+
+void zb_find(const struct zb_jail *j, const char *path, bool follow,
+	     struct zb_found *out)
+{
+	zb_found_fd(j, open_at(j->root, path, follow ? 0 : O_NOFOLLOW, INSIDE),
+		    out);
+}
+
+int zb_found_name(const struct zb_jail *j, struct zb_found *f)
+{
+	const size_t mark = strlen(DELETED);
+	const struct zb_place *p;
+	char link[ZB_FD_LINK];
+	ssize_t n;
+
+	zb_fd_link(f->fd, link);
+	n = readlink(link, f->path, sizeof(f->path) - 1);
+	if (n <= 0 || n == (ssize_t)sizeof(f->path) - 1 || f->path[0] != '/') {
+		f->path[0] = '\0';
+		return -ENOENT;
+	}
+	f->path[n] = '\0';
+	if ((size_t)n > mark && !strcmp(f->path + n - mark, DELETED) &&
+	    !names(j, f->path, f))
+		return -ENOENT;
+	if (f->place < 0)
+		return 0;
+	p = &j->plan->places[f->place];
+	return !p->carved || zb_path_below(f->path, p->path) ? 0 : -EACCES;
+}
+
+void zb_found_done(struct zb_found *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+/* The state of a walk. @todo: what is left of the path. */
+struct walker {
+	struct zb_jail_walk *w;
+	int root, cur;
+	uint64_t proc_dev, cur_dev;
+	bool host, follow;
+	unsigned links;
+	char todo[PATH_MAX];
+};
+
+static bool append(struct zb_jail_walk *w, const char *name)
+{
+	size_t n = strlen(w->path), m = strlen(name);
+
+	if (n + m + 1 >= sizeof(w->path))
+		return false;
+	w->path[n] = '/';
+	memcpy(w->path + n + 1, name, m + 1);
+	return true;
+}
+
+static void strip(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+/* Take the next component off @todo. Return: false if there is none. */
+static bool next(struct walker *k, char name[NAME_MAX + 1], bool *last,
+		 int *err)
+{
+	char *s = k->todo + strspn(k->todo, "/");
+	size_t n = strcspn(s, "/");
+
+	if (!n)
+		return false;
+	if (n > NAME_MAX) {
+		*err = ENAMETOOLONG;
+		return false;
+	}
+	memcpy(name, s, n);
+	name[n] = '\0';
+	s += n;
+	*last = !s[strspn(s, "/")];
+	/* A slash at the end asks for what a link leads to. */
+	if (*last && *s)
+		k->follow = true;
+	memmove(k->todo, s, strlen(s) + 1);
+	return true;
+}
+
+/* Move to an open directory. Takes @fd. */
+static void enter(struct walker *k, int fd)
+{
+	struct stat st;
+
+	if (k->cur >= 0)
+		close(k->cur);
+	k->cur = fd;
+	k->cur_dev = fd >= 0 && !fstat(fd, &st) ? st.st_dev : 0;
+}
+
+static int go_up(struct walker *k)
+{
+	int fd;
+
+	strip(k->w->path);
+	fd = open_at(k->root, k->w->path[0] ? k->w->path : "/", O_DIRECTORY,
+		     INSIDE | RESOLVE_NO_SYMLINKS);
+	if (fd < 0)
+		return -fd;
+	enter(k, fd);
+	return 0;
+}
+
+/* Put the text of link @fd before what is left. */
+static int follow_link(struct walker *k, int fd)
+{
+	char text[PATH_MAX];
+	ssize_t n;
+	size_t left = strlen(k->todo);
+
+	if (++k->links > MAX_LINKS)
+		return ELOOP;
+	n = readlinkat(fd, "", text, sizeof(text));
+	if (n <= 0)
+		return n ? errno : ENOENT;
+	if ((size_t)n + 1 + left >= sizeof(k->todo))
+		return ENAMETOOLONG;
+	memmove(k->todo + n + 1, k->todo, left + 1);
+	memcpy(k->todo, text, (size_t)n);
+	k->todo[n] = '/';
+	if (!left) /* no slash that was not there */
+		k->todo[n] = '\0';
+	if (text[0] != '/')
+		return 0;
+	k->w->path[0] = '\0';
+	fd = open_at(k->root, "/", O_DIRECTORY, INSIDE);
+	if (fd < 0)
+		return -fd;
+	enter(k, fd);
+	return 0;
+}
+
+/* The rest does not exist: spell it out, without "." and "..". */
+static void spell_rest(struct walker *k)
+{
+	char name[NAME_MAX + 1];
+	bool last;
+	int err = 0;
+
+	while (next(k, name, &last, &err)) {
+		if (!strcmp(name, "."))
+			continue;
+		if (!strcmp(name, ".."))
+			strip(k->w->path);
+		else if (!append(k->w, name))
+			return;
+	}
+}
+
+/* Is the host's @path/@name a mount point already? */
+static bool is_mounted(const char *path, const char *name)
+{
+	zb_auto(file) FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[8192];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *s = line, *at;
+
+		for (int i = 0; i < 4 && s; i++)
+			s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL;
+		if (!s)
+			continue;
+		at = s;
+		s[strcspn(s, " \n")] = '\0';
+		if (!strncmp(at, path, strlen(path)) &&
+		    at[strlen(path)] == '/' &&
+		    !strcmp(at + strlen(path) + 1, name))
+			return true;
+	}
+	return false;
+}
+
+static bool asks_automounter(const struct walker *k, const char *name)
+{
+	struct statfs fs;
+
+	return k->host && !fstatfs(k->cur, &fs) && fs.f_type == AUTOFS &&
+	       !is_mounted(k->w->path, name);
+}
+
+static bool in_proc(const struct walker *k)
+{
+	struct statfs fs;
+
+	if (!k->host)
+		return k->proc_dev && k->cur_dev == k->proc_dev;
+	return !fstatfs(k->cur, &fs) && fs.f_type == 0x9fa0;
+}
+
+/* @name, the last looked up, is not there. */
+static void ends(struct walker *k, const char *name, bool last, int err)
+{
+	struct zb_jail_walk *w = k->w;
+
+	if (in_proc(k)) {
+		w->proc = true;
+		return;
+	}
+	w->err = err;
+	if (last) {
+		w->dir = zb_steal_fd(&k->cur);
+		memcpy(w->name, name, strlen(name) + 1);
+	}
+	if (append(w, name))
+		spell_rest(k);
+}
+
+/* One component. Return: true to go on. */
+static bool step(struct walker *k)
+{
+	struct zb_jail_walk *w = k->w;
+	char name[NAME_MAX + 1];
+	zb_auto(fd) int fd = -1;
+	struct stat st;
+	bool last;
+
+	if (!next(k, name, &last, &w->err)) {
+		w->exists = !w->err;
+		return false;
+	}
+	if (!strcmp(name, "."))
+		return true;
+	if (!strcmp(name, "..")) {
+		w->err = go_up(k);
+		return !w->err;
+	}
+	if (asks_automounter(k, name)) {
+		ends(k, name, last, ENOENT);
+		return false;
+	}
+	fd = openat(k->cur, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st)) {
+		ends(k, name, last, errno);
+		return false;
+	}
+	if (S_ISLNK(st.st_mode) && (!last || k->follow)) {
+		w->proc = in_proc(k);
+		if (!w->proc)
+			w->err = follow_link(k, fd);
+		return !w->proc && !w->err;
+	}
+	if (!append(w, name)) {
+		w->err = ENAMETOOLONG;
+		return false;
+	}
+	if (!last) {
+		enter(k, zb_steal_fd(&fd));
+		return true;
+	}
+	w->exists = true;
+	w->dir = zb_steal_fd(&k->cur);
+	memcpy(w->name, name, strlen(name) + 1);
+	return false;
+}
+
+static void walk(struct walker *k, const char *path, struct zb_jail_walk *out)
+{
+	size_t n = strlen(path);
+
+	*out = (struct zb_jail_walk){.dir = -1};
+	k->w = out;
+	k->cur = -1;
+	if (n >= sizeof(k->todo)) {
+		out->err = ENAMETOOLONG;
+		return;
+	}
+	memcpy(k->todo, path, n + 1);
+	enter(k, open_at(k->root, "/", O_DIRECTORY, INSIDE));
+	while (k->cur >= 0 && step(k))
+		;
+	if (k->cur >= 0)
+		close(k->cur);
+	if (!out->path[0])
+		strcpy(out->path, "/");
+}
+
+void zb_jail_walk(const struct zb_jail *j, const char *path, bool follow,
+		  struct zb_jail_walk *out)
+{
+	struct walker k = {
+		.root = j->root, .proc_dev = j->proc_dev, .follow = follow};
+
+	walk(&k, path, out);
+}
+
+void zb_host_walk(int root, const char *path, bool follow,
+		  struct zb_jail_walk *out)
+{
+	struct walker k = {.root = root, .host = true, .follow = follow};
+
+	walk(&k, path, out);
+}
+
+void zb_jail_walk_done(struct zb_jail_walk *w)
+{
+	if (w->dir >= 0)
+		close(w->dir);
+	w->dir = -1;
+}

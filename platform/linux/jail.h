@@ -1,0 +1,90 @@
+/* jail.h - where a path of the sandbox leads. Effects.
+ *
+ * The quick way is one openat2(2) from the sandbox's own / that stays in it
+ * and follows no magic link; what it found is known by its mount. The walk is
+ * the slow way, for paths that lead nowhere: component by component, so that
+ * a record can name what was meant. Neither depends on memory that the
+ * sandbox can still change. */
+#ifndef ZB_JAIL_H
+#define ZB_JAIL_H
+
+#include "plan.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct zb_jail_mount {
+	uint64_t id;
+	int place;
+};
+
+struct zb_jail {
+	const struct zb_plan *plan; /* borrowed */
+	int root;		    /* O_PATH of the sandbox's / */
+	struct zb_jail_mount *mounts;
+	size_t n_mounts;
+	uint64_t proc_dev; /* device of its /proc, 0: it has none */
+	bool slow; /* some place lies on a network or user-space file system:
+		      looking at a path may block */
+};
+
+/* Takes @root, also on failure. */
+int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
+		 struct zb_error *err);
+void zb_jail_done(struct zb_jail *j);
+/* Place whose mount has @mnt for its id, or -1. */
+int zb_jail_place(const struct zb_jail *j, uint64_t mnt);
+
+/* Make @asked absolute: put the path of @dirfd (a descriptor of thread @tid,
+ * AT_FDCWD) before a relative one. "." and ".." stay for the kernel. A
+ * directory that was moved or removed meanwhile is -ENOENT.
+ * Return: 0 or a negative errno; @out has room for PATH_MAX. */
+int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
+	     char *out);
+
+/* An object inside. */
+struct zb_found {
+	int fd;	 /* O_PATH; -1: not there, @err says why */
+	int err; /* errno, positive */
+	mode_t mode;
+	uid_t uid;
+	uint64_t mnt, dev, ino;
+	int place;	     /* by mount, or -1 */
+	bool proc;	     /* on the sandbox's /proc: left to the kernel */
+	char path[PATH_MAX]; /* canonical, after zb_found_name() */
+};
+
+/* Resolve absolute @path. Always fills @out but its path. */
+void zb_find(const struct zb_jail *j, const char *path, bool follow,
+	     struct zb_found *out);
+/* Fill @f from an O_PATH or other descriptor; takes @fd. */
+void zb_found_fd(const struct zb_jail *j, int fd, struct zb_found *f);
+/* Set @f->path to its name now. Return: 0, -ENOENT if it has none any more,
+ * -EACCES if it is not where its place should be. */
+int zb_found_name(const struct zb_jail *j, struct zb_found *f);
+void zb_found_done(struct zb_found *f);
+/* "/proc/self/fd/N" of @fd, for calls that take no descriptor. */
+#define ZB_FD_LINK 32
+void zb_fd_link(int fd, char out[ZB_FD_LINK]);
+
+/* A walk: every link is followed, in the end also the last if @follow. */
+struct zb_jail_walk {
+	char path[PATH_MAX]; /* canonical, as far as it exists, and the rest */
+	int dir; /* O_PATH of what holds the last name, or would; -1: not
+		    there either */
+	char name[NAME_MAX + 1];
+	bool exists;
+	bool proc; /* leads into a /proc: only the caller could follow */
+	int err;   /* why it ended: ENOENT, ENOTDIR, EACCES, ELOOP... or 0 */
+};
+
+void zb_jail_walk(const struct zb_jail *j, const char *path, bool follow,
+		  struct zb_jail_walk *out);
+void zb_jail_walk_done(struct zb_jail_walk *w);
+/* The same on the host, from descriptor @root of its /. Nothing is ever asked
+ * of an automounter: a name of the sandbox's choice would reach its server. */
+void zb_host_walk(int root, const char *path, bool follow,
+		  struct zb_jail_walk *out);
+
+#endif

@@ -1,0 +1,197 @@
+/* peer.c - reading the process that waits for an answer.
+ *
+ * Memory comes by process_vm_readv(2). The supervisor needs no capability for
+ * it: it owns the user namespace that the sandbox lives in. */
+#include "config.h"
+
+#include "platform/linux/peer.h"
+
+#include "fdutil.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGE	  4096u	 /* or a divisor of it: reads are clipped there */
+#define FIRST	  256u	 /* most paths are shorter */
+#define NO_LEADER O_EXCL /* PIDFD_THREAD, since 6.9 */
+
+/* One transfer inside one page. */
+static ssize_t transfer(int tid, uint64_t addr, char *out, size_t n)
+{
+	struct iovec to = {.iov_base = out, .iov_len = n};
+	struct iovec from = {.iov_base = (void *)(uintptr_t)addr, .iov_len = n};
+	ssize_t got = process_vm_readv(tid, &to, 1, &from, 1, 0);
+
+	if (got > 0)
+		return got;
+	return got == 0 || errno == ESRCH ? -EFAULT : -errno;
+}
+
+static size_t to_page_end(uint64_t addr)
+{
+	return PAGE - (size_t)(addr & (PAGE - 1));
+}
+
+ssize_t zb_peer_read_some(int tid, uint64_t addr, void *out, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		size_t part = to_page_end(addr + done);
+		ssize_t got;
+
+		if (part > n - done)
+			part = n - done;
+		got = transfer(tid, addr + done, (char *)out + done, part);
+		if (got < 0)
+			return done ? (ssize_t)done : got;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+int zb_peer_read(int tid, uint64_t addr, void *out, size_t n)
+{
+	ssize_t got = n ? zb_peer_read_some(tid, addr, out, n) : 0;
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == n ? 0 : -EFAULT;
+}
+
+int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap)
+{
+	size_t done = 0;
+
+	while (done < cap) {
+		size_t part = to_page_end(addr + done);
+		const char *nul;
+		ssize_t got;
+
+		if (part > cap - done)
+			part = cap - done;
+		if (!done && part > FIRST)
+			part = FIRST;
+		got = transfer(tid, addr + done, out + done, part);
+		if (got < 0)
+			return (int)got;
+		nul = memchr(out + done, '\0', (size_t)got);
+		if (nul)
+			return (int)(nul - out);
+		done += (size_t)got;
+	}
+	return -ENAMETOOLONG;
+}
+
+static int pidfd_open(int pid, unsigned flags)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A handle on @tid. Its number is that of a thread; kernels before 6.9 have
+ * handles on whole processes only, whose descriptors are the same unless a
+ * thread was made without CLONE_FILES. */
+static int open_thread(int tid)
+{
+	struct zb_peer_status st;
+	int fd = pidfd_open(tid, NO_LEADER);
+
+	if (fd >= 0)
+		return fd;
+	fd = pidfd_open(tid, 0);
+	if (fd >= 0)
+		return fd;
+	if (zb_peer_status(tid, &st))
+		return -ESRCH;
+	return pidfd_open(st.tgid, 0);
+}
+
+int zb_peer_fd(int tid, int fd)
+{
+	zb_auto(fd) int pidfd = open_thread(tid);
+	int dup;
+
+	if (pidfd < 0)
+		return -EBADF;
+	dup = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	return dup < 0 ? -errno : dup;
+}
+
+static int read_link(const char *link, char *out, size_t cap)
+{
+	ssize_t n = readlink(link, out, cap - 1);
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n >= cap - 1)
+		return -ENAMETOOLONG;
+	out[n] = '\0';
+	return 0;
+}
+
+int zb_peer_dir(int tid, int fd, char *out, size_t cap)
+{
+	char link[64];
+	int n;
+
+	if (fd == AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
+	else
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, fd);
+	if (fd < 0 && fd != AT_FDCWD)
+		return -EBADF;
+	n = read_link(link, out, cap);
+	if (n)
+		return n == -ENOENT ? -EBADF : n;
+	return out[0] == '/' ? 0 : -ENOTDIR;
+}
+
+void zb_peer_exe(int tid, char *out, size_t cap)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", tid);
+	if (read_link(link, out, cap))
+		out[0] = '\0';
+}
+
+int zb_peer_status(int tid, struct zb_peer_status *out)
+{
+	struct zb_peer_status st = {.umask = 022};
+	char path[64], text[1024];
+	const char *p;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	{
+		zb_auto(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			return -ESRCH;
+		n = read(fd, text, sizeof(text) - 1);
+	}
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	/* The name on the first line is the program's choice, but has its
+	 * newlines escaped. */
+	p = strstr(text, "\nUmask:");
+	if (p)
+		st.umask = (mode_t)strtoul(p + 7, NULL, 8) & 0777;
+	p = strstr(text, "\nTgid:");
+	if (!p)
+		return -ESRCH;
+	st.tgid = (int)strtol(p + 6, NULL, 10);
+	*out = st;
+	return st.tgid > 0 ? 0 : -ESRCH;
+}

@@ -1,0 +1,37 @@
+/* peer.h - reading the process that waits for an answer. Effects.
+ *
+ * A peer is named by the thread id of its notification. Everything read may
+ * change the moment after, and the number may belong to somebody else by
+ * then: act only on copies, and only after zb_notify_valid(). Failures are
+ * negative errnos, as the kernel would have given for the same argument. */
+#ifndef ZB_PEER_H
+#define ZB_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Exactly @n bytes at @addr. -EFAULT if not all can be read, -EPERM for a
+ * process whose memory nobody may read. */
+int zb_peer_read(int tid, uint64_t addr, void *out, size_t n);
+/* As many of @n bytes as can be read, at least one. Return: how many. */
+ssize_t zb_peer_read_some(int tid, uint64_t addr, void *out, size_t n);
+/* A NUL-terminated string of less than @cap bytes. Return: its length;
+ * -ENAMETOOLONG without a NUL. */
+int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap);
+
+/* A duplicate of its descriptor @fd, or -EBADF. */
+int zb_peer_fd(int tid, int fd);
+/* Path inside of its descriptor @fd, or of its working directory for
+ * AT_FDCWD. -EBADF; -ENOTDIR for what has no path. */
+int zb_peer_dir(int tid, int fd, char *out, size_t cap);
+/* Path inside of the program it runs; "" if unknown. */
+void zb_peer_exe(int tid, char *out, size_t cap);
+
+struct zb_peer_status {
+	int tgid;
+	mode_t umask;
+};
+int zb_peer_status(int tid, struct zb_peer_status *out);
+
+#endif
