@@ -115,6 +115,8 @@ static char *copy(struct zb_mediator *m, const char *s)
 	return p;
 }
 
+#define ASKED_MAX 120
+
 void zb_med_refuse(struct zb_mediator *m, const struct zb_refusal *r)
 {
 	struct zb_med_out *o = m->out;
@@ -141,8 +143,13 @@ void zb_med_refuse(struct zb_mediator *m, const struct zb_refusal *r)
 	d->grant_value = copy(m, r->value);
 	d->why_not = copy(m, r->why_not);
 	if (r->asked) {
-		d->asked = zb_strndup(r->asked,
-				      r->asked_len < 120 ? r->asked_len : 120);
+		size_t n = r->asked_len;
+
+		if (n > ASKED_MAX)
+			for (n = ASKED_MAX;
+			     n && ((unsigned char)r->asked[n] & 0xc0) == 0x80;)
+				n--;
+		d->asked = zb_strndup(r->asked, n);
 		m->oom |= !d->asked;
 	}
 }

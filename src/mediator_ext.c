@@ -691,11 +691,20 @@ static bool panel_is_open(const struct zb_mediator *m, const char *id)
 	return m->panel_open && strcmp(m->panels.v[m->panels.n - 1], id) == 0;
 }
 
+/* The panel's id, copied; false if there is none of use. It names a thing on
+ * the user's screen: nothing that a terminal acts on. */
 static bool panel_id(struct zb_mediator *m, const struct zb_part *p,
 		     const char *field, char **out)
 {
+	uint32_t cp;
+
 	if (!zb_med_name(m, p, field))
 		return false;
+	for (size_t i = 0; i < m->raw.len;) {
+		i += zb_utf8_next(m->raw.data + i, m->raw.len - i, &cp);
+		if (zb_is_hazard(cp) || cp == '\n')
+			return false;
+	}
 	*out = zb_strdup(zb_buf_str(&m->raw));
 	m->oom |= !*out;
 	return *out != NULL;
@@ -766,70 +775,77 @@ static void on_panel_close(struct zb_mediator *m, struct zb_view *v)
 
 /* ---- commands ---- */
 
-/* May slash text pass (@m->clean)? Records it if not. */
+/* A refusal of text that no grant would let pass. */
+static void refuse_text(struct zb_mediator *m, enum zb_verb verb,
+			const char *target, const char *rule,
+			const char *why_not)
+{
+	zb_med_refuse(m, &(struct zb_refusal){
+				 .op = ZB_OP_PROTO,
+				 .detail = zb_verb_name(verb),
+				 .asked = zb_buf_str(&m->clean),
+				 .asked_len = m->clean.len,
+				 .target = target,
+				 .rule = rule,
+				 .why_not = why_not,
+			 });
+}
+
+/* May slash text pass (it is in m->clean)? Records it if not. */
 static bool slash_allowed(struct zb_mediator *m)
 {
 	const char *text = zb_buf_str(&m->clean);
 	zb_auto(free) char *name = NULL;
+	zb_auto(free) char *target = NULL;
 	struct zb_buf b = {0};
 
-	if (zb_slash_name(text, m->clean.len, &b) || !zb_buf_str(&b)[0])
-		m->oom |= b.failed;
-	else
-		name = zb_buf_steal(&b);
+	m->oom |= zb_slash_name(text, m->clean.len, &b) != 0;
+	name = zb_strdup(zb_buf_str(&b));
+	target = zb_strf("/%s", zb_buf_str(&b));
 	zb_buf_done(&b);
-	if (!name || memchr(text, '\n', m->clean.len) ||
-	    zb_slash_forbidden(name)) {
-		zb_auto(free) char *target =
-			name ? zb_strf("/%s", name) : zb_strdup("/");
-
-		m->oom |= !target;
-		zb_med_refuse(
-			m,
-			&(struct zb_refusal){
-				.op = ZB_OP_PROTO,
-				.detail = zb_verb_name(ZB_VERB_SLASH),
-				.asked = text,
-				.asked_len = m->clean.len,
-				.target = target,
-				.rule = "slash commands pass one line at a "
-					"time, by name",
-				.why_not = name && zb_slash_forbidden(name)
-						   ? "/jail /unjail /cd /exit "
-						     "/logout /settings are "
-						     "yours alone"
-						   : "it is not one command on "
-						     "one line",
-			});
+	if (m->oom || !name || !target) {
+		m->oom = true;
+		return false;
+	}
+	if (zb_slash_forbidden(name)) {
+		refuse_text(m, ZB_VERB_SLASH, target,
+			    "some commands of zot pass for no extension",
+			    "/jail /unjail /cd /exit /logout /settings are "
+			    "yours alone");
+		return false;
+	}
+	if (!name[0] || memchr(text, '\n', m->clean.len)) {
+		refuse_text(m, ZB_VERB_SLASH, target,
+			    "slash commands pass by their name",
+			    "it is not one command on one line");
 		return false;
 	}
 	return zb_med_verb(m, ZB_VERB_SLASH, name, text, m->clean.len);
 }
 
-/* May this text (in m->clean) reach the editor or the prompt queue, where a
- * leading `!` or `/` acts? Records it if not. */
+/* May this text reach the editor or the prompt queue, where a leading `!` or
+ * `/` acts? Asked of what the extension wrote (m->raw) and of what the host
+ * would get (m->clean). Records it if not. */
 static bool text_allowed(struct zb_mediator *m, enum zb_verb verb)
 {
-	switch (zb_text_kind(zb_buf_str(&m->clean), m->clean.len)) {
-	case ZB_TEXT_SHELL:
-		zb_med_refuse(
-			m, &(struct zb_refusal){
-				   .op = ZB_OP_PROTO,
-				   .detail = zb_verb_name(verb),
-				   .asked = zb_buf_str(&m->clean),
-				   .asked_len = m->clean.len,
-				   .target = m->out->type,
-				   .rule = "text that starts with `!` runs in "
-					   "the user's shell",
-				   .why_not = "`!` commands have no grant: "
-					      "they are your shell",
-			   });
+	enum zb_text_kind wrote = zb_text_kind(zb_buf_str(&m->raw), m->raw.len);
+	enum zb_text_kind gets =
+		zb_text_kind(zb_buf_str(&m->clean), m->clean.len);
+
+	if (wrote == ZB_TEXT_SHELL || gets == ZB_TEXT_SHELL) {
+		refuse_text(m, verb, m->out->type,
+			    "text that starts with `!` runs in the user's "
+			    "shell",
+			    "`!` commands have no grant: they are your shell");
 		return false;
-	case ZB_TEXT_SLASH:
+	}
+	if (gets == ZB_TEXT_SLASH)
 		return slash_allowed(m);
-	case ZB_TEXT_PLAIN:
-	case ZB_TEXT_BLANK:
-		break;
+	if (wrote == ZB_TEXT_SLASH) {
+		refuse_text(m, ZB_VERB_SLASH, m->out->type,
+			    "slash commands pass by their name",
+			    "characters that do not show stand before it");
+		return false;
 	}
 	return true;
 }
@@ -899,9 +915,10 @@ static bool action_allowed(struct zb_mediator *m, const struct zb_view *v,
 			return false;
 		}
 	}
-	if (!zb_med_text(m, &v->top, a->field) || a->verb == ZB_VERB_PANELS ||
-	    tool)
-		zb_buf_clear(&m->clean);
+	zb_buf_clear(&m->raw);
+	zb_buf_clear(&m->clean);
+	if (a->verb == ZB_VERB_PROMPT || a->verb == ZB_VERB_INSERT)
+		zb_med_text(m, &v->top, a->field);
 	if (!zb_med_verb(m, a->verb, tool, tool ? tool : zb_buf_str(&m->clean),
 			 tool ? strlen(tool) : m->clean.len))
 		return false;
