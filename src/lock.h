@@ -10,24 +10,32 @@ struct zb_lock {
 	char *tree;	 /* hash over all files */
 	char *policy;	 /* "strict", "standard", a path */
 	char *installed; /* RFC 3339 */
-	/* Files: relative path, mode (exec bit), kind, SHA-256 hex. */
+	/* In the byte order of their paths: relative path, mode (exec bit),
+	 * kind, SHA-256 hex. */
 	struct zb_lock_file {
 		char *path;
 		char kind; /* 'f' file, 'x' executable file, 'l' symlink */
+		/* Of the content; of a link its text. */
 		char sha256[65];
 	} * files;
 	size_t n_files;
 };
 
-/* Hash the tree below @dir (extension.json itself is left out; the shipped
- * manifest @shipped is hashed in its place). */
+/* Hash the tree below @dir. extension.json itself is left out, since zot's own
+ * enable and disable rewrite it: the shipped manifest @shipped is hashed in its
+ * place. A .git directory at the top is none of it. Links are not followed.
+ * Bounded: 100 000 files, 64 directories deep. ZB_EPOLICY for what is neither
+ * file, directory nor link. Fills files and tree, and nothing else. */
 int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
 		 struct zb_error *err);
 int zb_lock_write(const struct zb_lock *l, const char *path,
 		  struct zb_error *err);
+/* ZB_EUSAGE for a file that is no lock, or whose tree hash is not that of its
+ * files. */
 int zb_lock_read(struct zb_lock *out, const char *path, struct zb_error *err);
 /* Compare: names that were changed, added, removed (with that word before
- * each) go to @diff. Return 0 also when they differ; errors are read errors. */
+ * each) go to @diff, escaped, at most 100 and then "and N more". Return 0 also
+ * when they differ; errors are read errors. */
 int zb_lock_compare(const struct zb_lock *l, const char *dir,
 		    const char *shipped, struct zb_strv *diff,
 		    struct zb_error *err);

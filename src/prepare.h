@@ -14,27 +14,35 @@ struct zb_target {
 	const char *policy;  /* --policy, NULL: stored (or strict for a path) */
 	const char *scope;   /* --scope FILE, NULL: stored */
 	bool full_ledger;    /* console: mode full */
+	/* The broad grants are meant. By NAME this is remembered, line by
+	 * line, so that later starts and edits need not say it again. */
 	bool mean_it;
+	/* A start by the agent: it counts for the first three after an install
+	 * or a change of scope, whose ledger is full. A rehearsal does not. */
+	bool run;
 };
 
 /* Everything one start needs; free with zb_prepared_done() after the sandbox
- * is gone (it holds the home/ and data/ locks shared). */
+ * is gone (it holds the box's run lock shared). */
 struct zb_prepared {
 	struct zb_manifest manifest; /* as shipped */
 	struct zb_plan plan;
 	char *dir;    /* extension directory as spelled */
 	char *box;    /* $ZOT_HOME/zotbox/NAME or @HASH */
 	char *policy; /* what list shows: "strict", "strict+scope" */
-	struct zb_strv
-		changed; /* integrity: differing files (then ZB_EPOLICY) */
-	struct zb_strv
-		requested; /* permissions.json: "KEY VALUE" not granted */
-	int lock_fds[3];
+	/* Integrity: "changed PATH", "added PATH", "removed PATH" */
+	struct zb_strv changed;
+	/* What permissions.json asks for and is not granted: "KEY VALUE" */
+	struct zb_strv requested;
+	struct zb_strv story; /* how the program was found, a step a line */
+	int lock_fds[3];      /* above 2, or none */
 };
 
 /* ZB_EPOLICY: unknown NAME, no manifest or scope, changed code, stub in the
- * way; ZB_EUNSUPPORTED: a rule this host cannot enforce; ZB_EUSAGE: malformed
- * files. Nothing is started. */
+ * way, an installed manifest that would start it unconfined, nothing to start
+ * (theme only); ZB_EUNSUPPORTED: a rule this host cannot enforce; ZB_EUSAGE:
+ * malformed files. Nothing is started. On failure only @out->changed may be
+ * filled. */
 int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	       const struct zb_target *target, struct zb_error *err);
 void zb_prepared_done(struct zb_prepared *p);

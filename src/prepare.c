@@ -1,0 +1,1021 @@
+/* prepare.c - from a name or a path to a plan that can be started.
+ *
+ * The order is the one of trust: who is it (NAME, box, lock); is its code what
+ * the user installed; what did the user grant; what does the host have; may
+ * all that be done (the resolver); and only then are directories made. Code
+ * that changed is not even parsed.
+ *
+ * Breadth: a grant that needed --yes-i-mean-it is remembered in the box, in
+ * meant.json, a copy of the scope that was confirmed. Later every line that
+ * stands there too is taken as meant, and everything else is judged as if the
+ * flag were not given: a confirmed "~" does not open the door for "/". */
+#include "config.h"
+
+#include "prepare.h"
+
+#include "chain.h"
+#include "cleanup.h"
+#include "fdutil.h"
+#include "hostfs.h"
+#include "lock.h"
+#include "path_match.h"
+#include "runtime.h"
+#include "stubs.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <limits.h>
+#include <nettle/sha2.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_FILE     ((size_t)1 << 20)
+#define MAX_ENTRIES  1000
+#define MAX_EXPAND   256
+#define LOCK_WAIT_MS 5000
+#define FULL_RUNS    3
+
+extern char **environ;
+
+/* One preparation. */
+struct job {
+	const struct zb_store *store;
+	const struct zb_target *target;
+	struct zb_prepared *out;
+	struct zb_error *err;
+	char *box_name; /* NAME or @HASH */
+	char *real;	/* of the extension's directory */
+	char *shipped;	/* box/manifest.json, NULL: shown as it is */
+	char *tree;	/* tree hash of the lock, NULL: none */
+	char *path_env; /* PATH for bare names */
+	int name_lock;	/* shared while we read */
+	bool has_asked; /* there is a permissions.json */
+	struct zb_scope asked;
+	struct zb_chain chain;
+	struct zb_program program;
+	struct zb_need *base;
+	size_t n_base;
+	struct zb_strv base_quiet, entries, asked_env, late_notices;
+};
+
+static int no_memory(struct job *j)
+{
+	return zb_fail(j->err, ZB_ELIMIT, "out of memory");
+}
+
+static char *in_box(struct job *j, const char *file)
+{
+	return zb_store_box(j->store, j->box_name, file);
+}
+
+static bool is_file(const char *dir, const char *name)
+{
+	zb_auto(free) char *path = zb_strf("%s/%s", dir, name);
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* ---- who is it ----------------------------------------------------------- */
+
+static int refuse_name(struct job *j, const char *why)
+{
+	return zb_fail(j->err, ZB_EPOLICY, "extension \"%s\" %s",
+		       j->target->name, why);
+}
+
+/* $ZOT_HOME/extensions/NAME, a directory and no link. */
+static int find_name(struct job *j)
+{
+	const char *name = j->target->name;
+	struct stat st;
+	int rc;
+
+	if (!zb_name_valid(name)) {
+		struct zb_buf b = {0};
+
+		zb_text_escape(&b, name, strlen(name), 100);
+		zb_fail(j->err, ZB_EUSAGE,
+			"\"%s\" is no name of an extension: letters, digits, "
+			". _ and -, at most 64, no dot at the end",
+			zb_buf_str(&b));
+		zb_buf_done(&b);
+		return ZB_EUSAGE;
+	}
+	j->box_name = zb_strdup(name);
+	j->out->dir = zb_strf("%s/%s", j->store->extensions, name);
+	if (!j->box_name || !j->out->dir)
+		return no_memory(j);
+	if (lstat(j->out->dir, &st))
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "extension \"%s\" is not installed: there is no "
+			       "%s",
+			       name, j->out->dir);
+	if (!S_ISDIR(st.st_mode))
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "%s is %s, and zotbox runs only what was "
+			       "installed; install what it leads to",
+			       j->out->dir,
+			       S_ISLNK(st.st_mode) ? "a symbolic link"
+						   : "no directory");
+	rc = zb_store_lock(j->store, name, false, LOCK_WAIT_MS, &j->name_lock,
+			   j->err);
+	if (rc)
+		return rc;
+	j->real = zb_host_resolve("", j->out->dir, NULL);
+	return j->real ? 0 : zb_fail_sys(j->err, errno, "%s", j->out->dir);
+}
+
+/* A directory that is not installed. */
+static int find_path(struct job *j)
+{
+	zb_auto(free) char *given = realpath(j->target->path, NULL);
+	char cwd[PATH_MAX];
+	struct stat st;
+
+	if (!given || stat(given, &st))
+		return zb_fail(j->err, ZB_EUSAGE, "%s: %s", j->target->path,
+			       strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return zb_fail(j->err, ZB_EUSAGE, "%s: is no directory",
+			       j->target->path);
+	j->real = zb_strdup(given);
+	/* As spelled, for the paths that the extension sees. */
+	if (strstr(j->target->path, ".."))
+		j->out->dir = zb_strdup(given);
+	else
+		j->out->dir = zb_path_join(getcwd(cwd, sizeof(cwd)) ? cwd : "/",
+					   j->target->path);
+	j->box_name = zb_store_path_box_name(given);
+	return j->real && j->out->dir && j->box_name ? 0 : no_memory(j);
+}
+
+static int find(struct job *j)
+{
+	int rc = j->target->name ? find_name(j) : find_path(j);
+
+	if (rc)
+		return rc;
+	j->out->box = in_box(j, "");
+	return j->out->box ? 0 : no_memory(j);
+}
+
+/* ---- manifests ----------------------------------------------------------- */
+
+static int parse_manifest(struct job *j, const char *path,
+			  struct zb_manifest *out)
+{
+	bool theme = is_file(j->out->dir, "theme.json") ||
+		     is_file(j->out->dir, "themes/theme.json");
+	struct zb_buf text = {0};
+	int rc = zb_read_file(path, MAX_FILE, &text, j->err);
+
+	if (!rc) {
+		rc = zb_manifest_parse(out, zb_buf_str(&text), text.len, theme,
+				       j->err);
+		if (rc)
+			zb_wrap(j->err, "%s", path);
+	} else if (rc == ZB_ESYS && j->err && j->err->sys == ENOENT) {
+		rc = zb_fail(j->err, ZB_EPOLICY, "%s is missing", path);
+	}
+	zb_buf_done(&text);
+	return rc;
+}
+
+/* What zot starts must be us, under this very name. */
+static int check_installed(struct job *j)
+{
+	zb_auto(free) char *path = zb_strf("%s/extension.json", j->out->dir);
+	struct zb_manifest m = {0};
+	int rc = path ? parse_manifest(j, path, &m) : no_memory(j);
+
+	if (rc)
+		return rc;
+	if (strcmp(m.name, j->target->name) != 0)
+		rc = zb_fail(j->err, ZB_EPOLICY,
+			     "%s names the extension \"%s\": it is not the one "
+			     "that was installed here",
+			     path, m.name);
+	else if (m.exec && !m.wrapped)
+		rc = zb_fail(j->err, ZB_EPOLICY,
+			     "extension \"%s\" is unconfined: %s does not "
+			     "start it through zotbox. To confine it again: "
+			     "zotbox ext doctor --repair %s, or remove and "
+			     "install it",
+			     m.name, path, m.name);
+	zb_manifest_done(&m);
+	return rc;
+}
+
+/* The shipped manifest and scope.json must be there, or zotbox never installed
+ * it. */
+static int check_box(struct job *j)
+{
+	zb_auto(free) char *scope = in_box(j, "scope.json");
+
+	j->shipped = in_box(j, "manifest.json");
+	if (!scope || !j->shipped)
+		return no_memory(j);
+	if (access(j->shipped, F_OK))
+		return refuse_name(j, "was not installed by zotbox (it has no "
+				      "manifest.json in its box): plain zot "
+				      "runs it unconfined. Remove it and "
+				      "install it with zotbox ext install");
+	if (access(scope, F_OK) && !j->target->scope && !j->target->policy)
+		return refuse_name(j, "has no scope.json: nothing says what it "
+				      "may do. Remove it and install it again");
+	return check_installed(j);
+}
+
+static int read_manifest(struct job *j)
+{
+	zb_auto(free) char *own = zb_strf("%s/extension.json", j->out->dir);
+	struct zb_manifest *m = &j->out->manifest;
+	int rc;
+
+	if (!own)
+		return no_memory(j);
+	rc = parse_manifest(j, j->shipped ? j->shipped : own, m);
+	if (rc)
+		return rc;
+	if (!m->exec)
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "extension \"%s\" is theme-only: there is "
+			       "nothing to start",
+			       m->name);
+	if (!j->shipped && m->wrapped)
+		return zb_fail(j->err, ZB_EUSAGE,
+			       "%s is the installed extension \"%s\": give its "
+			       "name instead of the path",
+			       j->out->dir, m->name);
+	if (m->wrapped)
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "extension \"%s\" starts zotbox itself",
+			       m->name);
+	return 0;
+}
+
+/* ---- is it what was installed -------------------------------------------- */
+
+static int say_changed(struct job *j)
+{
+	struct zb_buf b = {0};
+	const struct zb_strv *c = &j->out->changed;
+	size_t show = c->n < 10 ? c->n : 10;
+
+	for (size_t i = 0; i < show; i++)
+		zb_buf_addf(&b, "\n  %s", c->v[i]);
+	if (c->n > show)
+		zb_buf_addf(&b, "\n  and %zu more", c->n - show);
+	zb_fail(j->err, ZB_EPOLICY,
+		"extension \"%s\" was changed since it was installed, and does "
+		"not start under a grant that was given to other code:%s\n"
+		"To take the new code: zotbox ext update %s",
+		j->target->name, zb_buf_str(&b), j->target->name);
+	zb_buf_done(&b);
+	return ZB_EPOLICY;
+}
+
+static int check_integrity(struct job *j)
+{
+	zb_auto(free) char *path = in_box(j, "lock.json");
+	struct zb_lock lock = {0};
+	int rc = path ? zb_lock_read(&lock, path, j->err) : no_memory(j);
+
+	if (rc == ZB_ESYS || rc == ZB_EUSAGE) {
+		zb_wrap(j->err,
+			"extension \"%s\": its lock cannot be read; "
+			"install it again",
+			j->target->name);
+		if (j->err)
+			j->err->code = ZB_EPOLICY;
+		return ZB_EPOLICY;
+	}
+	if (!rc)
+		rc = zb_lock_compare(&lock, j->out->dir, j->shipped,
+				     &j->out->changed, j->err);
+	if (!rc && j->out->changed.n)
+		rc = say_changed(j);
+	if (!rc)
+		j->tree = zb_steal(&lock.tree);
+	zb_lock_done(&lock);
+	return rc;
+}
+
+/* ---- what is granted, what is asked for ---------------------------------- */
+
+/* The stored scope of a path is there only after `trust` or `allow`. */
+static int read_scope(struct job *j)
+{
+	const struct zb_target *t = j->target;
+	zb_auto(free) char *stored = in_box(j, "scope.json");
+	zb_auto(free) char *cwd = getcwd(NULL, 0);
+	zb_auto(free) char *given = NULL;
+	int rc = 0;
+
+	if (!stored)
+		return no_memory(j);
+	if (!cwd)
+		cwd = zb_strdup("/");
+	if (t->policy)
+		rc = zb_chain_add(&j->chain, t->policy, cwd ? cwd : "/",
+				  j->err);
+	if (rc)
+		return rc;
+	if (t->scope) {
+		given = zb_path_join(cwd ? cwd : "/", t->scope);
+		return given ? zb_chain_add_file(&j->chain, given, t->scope,
+						 t->policy, j->err)
+			     : no_memory(j);
+	}
+	if (t->policy)
+		return 0;
+	if (!access(stored, F_OK))
+		return zb_chain_add_file(&j->chain, stored, "scope.json", NULL,
+					 j->err);
+	return zb_chain_add(&j->chain, "strict", "/", j->err);
+}
+
+/* permissions.json asks and grants nothing: a malformed one is only said. */
+static int read_asked(struct job *j)
+{
+	zb_auto(free) char *path = zb_strf("%s/permissions.json", j->out->dir);
+	struct zb_buf text = {0};
+	struct zb_error err = {0};
+	int rc = 0;
+
+	if (!path)
+		return no_memory(j);
+	if (zb_read_file(path, MAX_FILE, &text, &err)) {
+		if (err.sys != ENOENT)
+			rc = zb_strv_addf(&j->late_notices,
+					  "permissions.json cannot be read: %s",
+					  err.msg);
+	} else if (zb_scope_parse(&j->asked, "permissions.json",
+				  zb_buf_str(&text), text.len, NULL, &err)) {
+		rc = zb_strv_addf(&j->late_notices,
+				  "what the extension asks for is not "
+				  "understood: %s",
+				  err.msg);
+	} else {
+		j->has_asked = true;
+		for (size_t i = 0; !rc && i < j->asked.env_pass.n; i++)
+			rc = zb_strv_add(&j->asked_env,
+					 j->asked.env_pass.v[i].value);
+	}
+	zb_buf_done(&text);
+	return rc ? no_memory(j) : 0;
+}
+
+static int ask_for(struct job *j, const char *key, const char *value)
+{
+	return zb_strv_addf(&j->out->requested, "%s %s", key, value)
+		       ? no_memory(j)
+		       : 0;
+}
+
+static int compare_list(struct job *j, const char *key,
+			const struct zb_rules *asked,
+			const struct zb_rules *granted,
+			const struct zb_rules *also)
+{
+	for (size_t i = 0; i < asked->n; i++) {
+		const char *v = asked->v[i].value;
+
+		if (zb_rules_has(granted, v) || (also && zb_rules_has(also, v)))
+			continue;
+		if (ask_for(j, key, v))
+			return ZB_ELIMIT;
+	}
+	return 0;
+}
+
+static int compare_verb(struct job *j, enum zb_verb v)
+{
+	const struct zb_switch *asked = &j->asked.verbs[v];
+	zb_auto(free) char *key = zb_strf("protocol.%s", zb_verb_name(v));
+	int rc = 0;
+
+	if (!key)
+		return no_memory(j);
+	if (!asked->set)
+		return 0;
+	if (!asked->is_list)
+		return (asked->on || asked->any) &&
+				       !zb_plan_verb(&j->out->plan, v, NULL)
+			       ? ask_for(j, key, asked->any ? "any" : "true")
+			       : 0;
+	for (size_t i = 0; !rc && i < asked->names.n; i++)
+		if (!zb_plan_verb(&j->out->plan, v, asked->names.v[i].value))
+			rc = ask_for(j, key, asked->names.v[i].value);
+	return rc;
+}
+
+static int compare_intercept(struct job *j, const struct zb_intercept *in)
+{
+	zb_auto(free) char *key = zb_strf("protocol.intercept.%s", in->event);
+	int rc = key ? 0 : no_memory(j);
+
+	for (size_t i = 0; !rc && i < in->may.n; i++)
+		if (!zb_plan_intercept(&j->out->plan, in->event,
+				       in->may.v[i].value))
+			rc = ask_for(j, key, in->may.v[i].value);
+	return rc;
+}
+
+static int compare_limit(struct job *j, enum zb_limit l)
+{
+	const struct zb_limit_value *asked = &j->asked.limits[l];
+	uint64_t want = asked->none ? UINT64_MAX : asked->value;
+	zb_auto(free) char *key = zb_strf("limits.%s", zb_limit_name(l));
+	char value[32] = "null";
+
+	if (!key)
+		return no_memory(j);
+	if (!asked->set || want <= zb_plan_limit(&j->out->plan, l))
+		return 0;
+	if (!asked->none)
+		snprintf(value, sizeof(value), "%llu",
+			 (unsigned long long)asked->value);
+	return ask_for(j, key, value);
+}
+
+/* What it asks for and does not get. */
+static int compare_asked(struct job *j)
+{
+	const struct zb_scope *a = &j->asked, *g = &j->out->plan.scope;
+	const struct {
+		const char *key;
+		const struct zb_rules *asked, *granted, *also;
+	} lists[] = {
+		{"fs.read", &a->fs_read, &g->fs_read, &g->fs_write},
+		{"fs.write", &a->fs_write, &g->fs_write, NULL},
+		{"fs.exec", &a->fs_exec, &g->fs_exec, NULL},
+		{"net.connect", &a->net_connect, &g->net_connect, NULL},
+		{"net.listen", &a->net_listen, &g->net_listen, NULL},
+		{"net.unix", &a->net_unix, &g->net_unix, NULL},
+		{"env.pass", &a->env_pass, &g->env_pass, NULL},
+	};
+	int rc = 0;
+
+	if (!j->has_asked)
+		return 0;
+	for (size_t i = 0; !rc && i < ZB_ARRAY_LEN(lists); i++)
+		rc = compare_list(j, lists[i].key, lists[i].asked,
+				  lists[i].granted, lists[i].also);
+	if (!rc && a->state_set && a->state_beside && !g->state_beside)
+		rc = ask_for(j, "fs.state", "beside");
+	for (int v = 0; !rc && v < ZB_VERB_COUNT; v++)
+		if (v != ZB_VERB_INTERCEPT)
+			rc = compare_verb(j, (enum zb_verb)v);
+	for (size_t i = 0; !rc && i < a->n_intercepts; i++)
+		rc = compare_intercept(j, &a->intercepts[i]);
+	if (!rc && a->on_failure_set && a->on_failure_block &&
+	    !g->on_failure_block)
+		rc = ask_for(j, "protocol.on_failure", "block");
+	for (int l = 0; !rc && l < ZB_LIMIT_COUNT; l++)
+		rc = compare_limit(j, (enum zb_limit)l);
+	return rc;
+}
+
+/* ---- the host as the resolver sees it ------------------------------------ */
+
+static void look(void *ctx, const char *path, struct zb_path_fact *out)
+{
+	char text[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	(void)ctx;
+	*out = (struct zb_path_fact){0};
+	if (lstat(path, &st))
+		return;
+	out->exists = true;
+	if (S_ISLNK(st.st_mode)) {
+		out->is_link = true;
+		n = readlink(path, text, sizeof(text));
+		out->link = n < 0 ? NULL : zb_strndup(text, (size_t)n);
+		out->exists = !stat(path, &st);
+		if (!out->exists)
+			return;
+	}
+	out->is_dir = S_ISDIR(st.st_mode);
+	out->is_file = S_ISREG(st.st_mode);
+}
+
+static void expand(void *ctx, const char *pattern, struct zb_strv *out)
+{
+	glob_t g = {0};
+
+	(void)ctx;
+	if (!glob(pattern, 0, NULL, &g))
+		for (size_t i = 0; i < g.gl_pathc && i < MAX_EXPAND; i++)
+			zb_strv_add(out, g.gl_pathv[i]);
+	globfree(&g);
+}
+
+static int find_program(void *ctx, const char *name, struct zb_program *out,
+			struct zb_error *err)
+{
+	const struct job *j = ctx;
+
+	return zb_runtime_program(out, name, j->path_env, err);
+}
+
+static int by_string(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Top-level names of the extension's directory, sorted. */
+static int list_entries(struct job *j)
+{
+	DIR *d = opendir(j->real);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d)
+		return zb_fail_sys(j->err, errno, "read %s", j->real);
+	while (!rc && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    !strcmp(e->d_name, ".git"))
+			continue;
+		if (j->entries.n >= MAX_ENTRIES)
+			rc = zb_fail(j->err, ZB_ELIMIT,
+				     "%s has more than %d entries at its top",
+				     j->real, MAX_ENTRIES);
+		else if (zb_strv_add(&j->entries, e->d_name))
+			rc = no_memory(j);
+	}
+	closedir(d);
+	if (!rc && j->entries.n)
+		qsort(j->entries.v, j->entries.n, sizeof(*j->entries.v),
+		      by_string);
+	return rc;
+}
+
+/* PATH as the sandbox will have it, but for what is put before it. */
+static int choose_path(struct job *j)
+{
+	const struct zb_scope *s = &j->chain.scope;
+	const char *path = getenv("PATH");
+
+	for (size_t i = 0; i < s->n_env_set; i++)
+		if (!strcmp(s->env_set[i].name, "PATH"))
+			path = s->env_set[i].value;
+	j->path_env = zb_strdup(path && *path ? path
+					      : "/usr/local/bin:/usr/bin:/bin");
+	return j->path_env ? 0 : no_memory(j);
+}
+
+/* The program that was found the last time, kept in the box. */
+static int remember_program(struct job *j)
+{
+	zb_auto(free) char *path = in_box(j, "program");
+	const char *now = j->program.exec_path;
+	struct zb_buf then = {0};
+	int rc = 0;
+
+	if (!path)
+		return no_memory(j);
+	if (zb_read_file(path, PATH_MAX, &then, NULL))
+		zb_buf_clear(&then);
+	if (!strcmp(zb_buf_str(&then), now))
+		goto out;
+	if (then.len)
+		rc = zb_strv_addf(&j->late_notices,
+				  "the program is now %s; the last time it was "
+				  "%s",
+				  now, zb_buf_str(&then));
+	rc = rc ? no_memory(j)
+		: zb_write_file_atomic(path, now, strlen(now), 0600, j->err);
+out:
+	zb_buf_done(&then);
+	return rc;
+}
+
+/* It cannot be found any more: say what it was. */
+static void recall_program(struct job *j)
+{
+	zb_auto(free) char *path = in_box(j, "program");
+	struct zb_buf then = {0};
+
+	if (path && !zb_read_file(path, PATH_MAX, &then, NULL) && then.len &&
+	    access(zb_buf_str(&then), F_OK))
+		zb_wrap(j->err, "interpreter %s recorded at install is gone",
+			zb_buf_str(&then));
+	zb_buf_done(&then);
+}
+
+/* zot finds the program by its own PATH; so do we. */
+static int find_runtime(struct job *j)
+{
+	const char *path = getenv("PATH");
+	int rc = zb_runtime_resolve(&j->program, j->out->dir, &j->out->manifest,
+				    path, j->err);
+
+	if (rc)
+		recall_program(j);
+	else
+		rc = zb_runtime_base(&j->base, &j->n_base, &j->base_quiet,
+				     j->err);
+	if (!rc && zb_strv_copy(&j->out->story, &j->program.story))
+		rc = no_memory(j);
+	return rc;
+}
+
+/* A private directory of the box: ours, and not a link. */
+static int make_private(struct job *j, const char *name, char **out)
+{
+	struct stat st;
+	int rc;
+
+	*out = in_box(j, name);
+	if (!*out)
+		return no_memory(j);
+	rc = zb_make_dirs(*out, 0700, j->err);
+	if (rc)
+		return rc;
+	if (lstat(*out, &st) || !S_ISDIR(st.st_mode))
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "%s is no directory of its own: remove it",
+			       *out);
+	return 0;
+}
+
+/* The box of a path says which one it is for. */
+static int name_box(struct job *j)
+{
+	zb_auto(free) char *path = in_box(j, "path");
+	zb_auto(free) char *line = zb_strf("%s\n", j->real);
+
+	if (!path || !line)
+		return no_memory(j);
+	if (j->target->name || !access(path, F_OK))
+		return 0;
+	return zb_write_file_atomic(path, line, strlen(line), 0600, j->err);
+}
+
+static int user_name(char *out, size_t n)
+{
+	char buf[4096];
+	struct passwd pw, *found = NULL;
+
+	if (getpwuid_r(geteuid(), &pw, buf, sizeof(buf), &found) || !found)
+		return snprintf(out, n, "user");
+	return snprintf(out, n, "%s", pw.pw_name);
+}
+
+/* ---- breadth ------------------------------------------------------------- */
+
+static void drop_rule(struct zb_rules *l, size_t i)
+{
+	free(l->v[i].value);
+	zb_origin_done(&l->v[i].origin);
+	memmove(&l->v[i], &l->v[i + 1], (l->n - i - 1) * sizeof(*l->v));
+	l->n--;
+}
+
+static void subtract(struct zb_rules *l, const struct zb_rules *meant)
+{
+	for (size_t i = l->n; i-- > 0;)
+		if (zb_rules_has(meant, l->v[i].value))
+			drop_rule(l, i);
+}
+
+/* Take every line out of @s that @meant has too. */
+static void subtract_scope(struct zb_scope *s, const struct zb_scope *meant)
+{
+	subtract(&s->fs_read, &meant->fs_read);
+	subtract(&s->fs_write, &meant->fs_write);
+	subtract(&s->fs_exec, &meant->fs_exec);
+	for (int v = 0; v < ZB_VERB_COUNT; v++)
+		subtract(&s->verbs[v].names, &meant->verbs[v].names);
+	for (size_t i = 0; i < s->n_intercepts; i++)
+		for (size_t k = 0; k < meant->n_intercepts; k++)
+			if (!strcmp(s->intercepts[i].event,
+				    meant->intercepts[k].event))
+				subtract(&s->intercepts[i].may,
+					 &meant->intercepts[k].may);
+}
+
+/* What was confirmed for this NAME, with what that extends. False: nothing. */
+static bool read_meant(struct job *j, struct zb_chain *out)
+{
+	zb_auto(free) char *path = in_box(j, "meant.json");
+
+	return j->target->name && path && !access(path, F_OK) &&
+	       !zb_chain_add_file(out, path, "meant.json", NULL, NULL);
+}
+
+/* Remember the nearest file of the chain as meant: it says all that the user
+ * granted by NAME. */
+static int remember_meant(struct job *j)
+{
+	zb_auto(free) char *path = in_box(j, "meant.json");
+	zb_auto(free) char *stored = in_box(j, "scope.json");
+	const char *from = j->target->scope ? j->target->scope : stored;
+	struct zb_buf text = {0};
+	int rc;
+
+	if (!path || !stored)
+		return no_memory(j);
+	rc = zb_read_file(from, MAX_FILE, &text, j->err);
+	if (!rc)
+		rc = zb_write_file_atomic(path, zb_buf_str(&text), text.len,
+					  0600, j->err);
+	zb_buf_done(&text);
+	return rc;
+}
+
+/* Resolve a copy of the scope without what was confirmed, as if nothing were
+ * meant. *@broad: it does not pass for a reason that the flag could mend. */
+static int try_unmeant(struct job *j, struct zb_facts *facts,
+		       const struct zb_scope *meant, bool *broad)
+{
+	struct zb_scope copy = {0};
+	struct zb_plan plan = {0};
+	int rc = zb_scope_merge(&copy, &j->chain.scope, j->err);
+
+	if (rc)
+		return rc;
+	if (meant)
+		subtract_scope(&copy, meant);
+	facts->mean_it = false;
+	rc = zb_plan_resolve(&plan, &copy, &j->out->manifest, facts, j->err);
+	*broad = rc == ZB_EPOLICY;
+	if (!rc)
+		zb_plan_done(&plan);
+	zb_scope_done(&copy);
+	return rc;
+}
+
+/* Is breadth no question, since every broad line was confirmed before or is
+ * now? facts->mean_it says so to the resolver. */
+static int settle_breadth(struct job *j, struct zb_facts *facts)
+{
+	struct zb_chain meant = {0};
+	bool had = read_meant(j, &meant), broad = false;
+	int rc = 0;
+
+	facts->mean_it = j->target->mean_it;
+	if (had || (j->target->mean_it && j->target->name)) {
+		rc = try_unmeant(j, facts, had ? &meant.scope : NULL, &broad);
+		facts->mean_it = true;
+		if (broad && j->target->mean_it)
+			rc = remember_meant(j);
+	}
+	zb_chain_done(&meant);
+	return rc;
+}
+
+/* ---- the plan ------------------------------------------------------------ */
+
+static int resolve(struct job *j)
+{
+	zb_auto(free) char *data = NULL;
+	zb_auto(free) char *home = NULL;
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	char user[256];
+	struct zb_facts facts = {
+		.home = j->store->home,
+		.zot_home = j->store->zot_home,
+		.zot_home_real = j->store->zot_home_real,
+		.extension_dir = j->out->dir,
+		.extension_real = j->real,
+		.project = j->target->project,
+		.xdg_runtime_dir = xdg && xdg[0] == '/' ? xdg : NULL,
+		.shipped_manifest = j->shipped,
+		.user_name = user,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.environ_ = (const char *const *)environ,
+		.extension_entries = &j->entries,
+		.program = &j->program,
+		.base_needs = j->base,
+		.n_base_needs = j->n_base,
+		.base_quiet = &j->base_quiet,
+		.look = look,
+		.expand = expand,
+		.find_program = find_program,
+		.ctx = j,
+		.requested_env = &j->asked_env,
+	};
+	int rc;
+
+	user_name(user, sizeof(user));
+	rc = make_private(j, "data", &data);
+	if (!rc)
+		rc = make_private(j, "home", &home);
+	if (!rc)
+		rc = name_box(j);
+	if (rc)
+		return rc;
+	facts.private_data = data;
+	facts.private_home = home;
+	rc = remember_program(j);
+	if (!rc)
+		rc = settle_breadth(j, &facts);
+	return rc ? rc
+		  : zb_plan_resolve(&j->out->plan, &j->chain.scope,
+				    &j->out->manifest, &facts, j->err);
+}
+
+/* A policy file that a sandbox could write would grant itself more. */
+static int check_policy_files(struct job *j)
+{
+	const struct zb_plan *p = &j->out->plan;
+	zb_auto(free) char *boxes = zb_host_resolve("", j->store->boxes, NULL);
+
+	for (size_t i = 0; i < j->chain.files.n; i++) {
+		const char *file = j->chain.files.v[i];
+		bool inside = false;
+
+		/* Boxes hold data/ and home/ of every extension. */
+		if (boxes && zb_path_below(file, boxes)) {
+			const char *rest =
+				strchr(file + strlen(boxes) + 1, '/');
+
+			inside = rest && (!strncmp(rest, "/data/", 6) ||
+					  !strncmp(rest, "/home/", 6));
+		}
+		for (size_t k = 0; k < p->n_places; k++)
+			if (p->places[k].source &&
+			    (p->places[k].rights &
+			     (ZB_MAY_WRITE | ZB_MAY_CREATE)) &&
+			    zb_path_below(file, p->places[k].source))
+				inside = true;
+		if (inside)
+			return zb_fail(j->err, ZB_EPOLICY,
+				       "the scope file %s lies where a sandbox "
+				       "may write: keep it elsewhere",
+				       file);
+	}
+	return 0;
+}
+
+static int make_stubs(struct job *j)
+{
+	zb_auto(free) char *box = zb_host_resolve("", j->out->box, NULL);
+
+	if (!box)
+		return zb_fail_sys(j->err, errno, "%s", j->out->box);
+	return zb_stubs_make(&j->out->plan, box, &j->out->lock_fds[0], j->err);
+}
+
+static int name_policy(struct job *j)
+{
+	struct zb_plan *p = &j->out->plan;
+
+	j->out->policy =
+		zb_strf("%s%s", j->chain.preset ? j->chain.preset : "none",
+			j->chain.more ? "+scope" : "");
+	free(p->base);
+	p->base = zb_strdup(j->out->policy);
+	if (!p->base || !j->out->policy)
+		return no_memory(j);
+	for (size_t i = 0; i < j->late_notices.n; i++) {
+		struct zb_buf b = {0};
+		const char *s = j->late_notices.v[i];
+
+		zb_text_escape(&b, s, strlen(s), 600);
+		if (zb_strv_take(&p->notices, zb_buf_steal(&b)))
+			return no_memory(j);
+	}
+	return 0;
+}
+
+/* ---- the first runs ------------------------------------------------------ */
+
+/* What, when it changes, makes the runs count from the start again. */
+static void fingerprint(struct job *j, char hex[65])
+{
+	struct sha256_ctx ctx;
+	uint8_t hash[SHA256_DIGEST_SIZE];
+
+	sha256_init(&ctx);
+	if (j->tree)
+		sha256_update(&ctx, strlen(j->tree), (uint8_t *)j->tree);
+	sha256_update(&ctx, j->chain.texts.len,
+		      (const uint8_t *)zb_buf_str(&j->chain.texts));
+	sha256_digest(&ctx, sizeof(hash), hash);
+	for (size_t i = 0; i < sizeof(hash); i++)
+		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+}
+
+/* Programs look before they open, so the first runs record looks too. */
+static int choose_ledger(struct job *j)
+{
+	zb_auto(free) char *path = in_box(j, "runs");
+	zb_auto(free) char *line = NULL;
+	struct zb_buf text = {0};
+	unsigned runs = 0;
+	char now[65];
+
+	if (!path)
+		return no_memory(j);
+	fingerprint(j, now);
+	if (!zb_read_file(path, 256, &text, NULL) && text.len > 65 &&
+	    !strncmp(text.data, now, 64))
+		runs = (unsigned)strtoul(text.data + 65, NULL, 10);
+	zb_buf_done(&text);
+	if (runs < FULL_RUNS || j->target->full_ledger)
+		j->out->plan.ledger = ZB_LEDGER_FULL;
+	if (!j->target->run || runs >= FULL_RUNS)
+		return 0;
+	line = zb_strf("%s %u\n", now, runs + 1);
+	return line ? zb_write_file_atomic(path, line, strlen(line), 0600,
+					   j->err)
+		    : no_memory(j);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static const struct {
+	int (*take)(struct job *j);
+	bool named; /* only for an installed one */
+} steps[] = {
+	{find, false},
+	{check_box, true},
+	{check_integrity, true},
+	{read_manifest, false},
+	{read_scope, false},
+	{read_asked, false},
+	{choose_path, false},
+	{list_entries, false},
+	{find_runtime, false},
+	{resolve, false},
+	{check_policy_files, false},
+	{make_stubs, false},
+	{name_policy, false},
+	{compare_asked, false},
+	{choose_ledger, false},
+};
+
+static void job_done(struct job *j)
+{
+	free(j->box_name);
+	free(j->real);
+	free(j->shipped);
+	free(j->tree);
+	free(j->path_env);
+	zb_auto_fd(&j->name_lock);
+	zb_scope_done(&j->asked);
+	zb_chain_done(&j->chain);
+	zb_program_done(&j->program);
+	zb_needs_done(j->base, j->n_base);
+	zb_strv_done(&j->base_quiet);
+	zb_strv_done(&j->entries);
+	zb_strv_done(&j->asked_env);
+	zb_strv_done(&j->late_notices);
+}
+
+int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
+	       const struct zb_target *target, struct zb_error *err)
+{
+	struct zb_error local = {0};
+	struct zb_prepared p = {.lock_fds = {-1, -1, -1}};
+	struct job j = {.store = store,
+			.target = target,
+			.out = &p,
+			.err = err ? err : &local,
+			.name_lock = -1};
+	int rc = 0;
+
+	if (!target->name == !target->path)
+		return zb_fail(err, ZB_EUSAGE,
+			       "an extension is given by its name or its path");
+	for (size_t i = 0; !rc && i < ZB_ARRAY_LEN(steps); i++)
+		if (!steps[i].named || target->name)
+			rc = steps[i].take(&j);
+	job_done(&j);
+	*out = (struct zb_prepared){.lock_fds = {-1, -1, -1}};
+	if (rc) {
+		out->changed = p.changed;
+		p.changed = (struct zb_strv){0};
+		zb_prepared_done(&p);
+		return rc;
+	}
+	*out = p;
+	return 0;
+}
+
+void zb_prepared_done(struct zb_prepared *p)
+{
+	if (!p)
+		return;
+	zb_manifest_done(&p->manifest);
+	zb_plan_done(&p->plan);
+	free(p->dir);
+	free(p->box);
+	free(p->policy);
+	zb_strv_done(&p->changed);
+	zb_strv_done(&p->requested);
+	zb_strv_done(&p->story);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(p->lock_fds); i++)
+		if (p->lock_fds[i] > 2)
+			close(p->lock_fds[i]);
+	*p = (struct zb_prepared){.lock_fds = {-1, -1, -1}};
+}
