@@ -162,7 +162,7 @@ static struct zb_stage_config *head(struct zb_buf *b)
 static int look_at(const char *source, struct zb_stage_mount *out,
 		   struct zb_error *err)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_NO_SYMLINKS};
 	zb_auto(fd) int fd =
 		(int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
@@ -294,11 +294,12 @@ static void add_program(struct zb_buf *b, const struct zb_plan *plan)
 	head(b)->envp = at + (uint32_t)((n_args + 1) * sizeof(*v));
 }
 
-static void add_rlimit(struct zb_stage_config *c, int resource, uint64_t value)
+static void add_rlimit(struct zb_stage_config *c, int resource, uint64_t value,
+		       uint64_t hard)
 {
 	if (value != UINT64_MAX && c->n_rlimits < ZB_STAGE_RLIMITS)
-		c->rlimits[c->n_rlimits++] =
-			(struct zb_stage_rlimit){(uint64_t)resource, value};
+		c->rlimits[c->n_rlimits++] = (struct zb_stage_rlimit){
+			(uint64_t)resource, value, hard};
 }
 
 /* RLIMIT_NPROC counts threads, for an ordinary user within this sandbox's own
@@ -307,13 +308,18 @@ static void add_rlimit(struct zb_stage_config *c, int resource, uint64_t value)
 static void add_rlimits(struct zb_stage_config *c, const struct zb_plan *plan)
 {
 	uint64_t procs = zb_plan_limit(plan, ZB_LIMIT_PROCESSES);
+	uint64_t files = zb_plan_limit(plan, ZB_LIMIT_OPEN_FILES);
+	uint64_t size = zb_plan_limit(plan, ZB_LIMIT_FILE_SIZE);
+	uint64_t cpu = zb_plan_limit(plan, ZB_LIMIT_CPU_SECONDS);
 
-	add_rlimit(c, RLIMIT_CORE, 0);
-	add_rlimit(c, RLIMIT_NOFILE, zb_plan_limit(plan, ZB_LIMIT_OPEN_FILES));
-	add_rlimit(c, RLIMIT_FSIZE, zb_plan_limit(plan, ZB_LIMIT_FILE_SIZE));
-	add_rlimit(c, RLIMIT_CPU, zb_plan_limit(plan, ZB_LIMIT_CPU_SECONDS));
-	add_rlimit(c, RLIMIT_NPROC,
-		   procs > UINT64_MAX / 16 ? UINT64_MAX : procs * 16);
+	procs = procs > UINT64_MAX / 16 ? UINT64_MAX : procs * 16;
+	add_rlimit(c, RLIMIT_CORE, 0, 0);
+	add_rlimit(c, RLIMIT_NOFILE, files, files);
+	add_rlimit(c, RLIMIT_FSIZE, size, size);
+	add_rlimit(c, RLIMIT_NPROC, procs, procs);
+	/* The soft limit's signal has a name of its own; the hard one's is
+	 * SIGKILL. */
+	add_rlimit(c, RLIMIT_CPU, cpu, cpu < UINT64_MAX ? cpu + 1 : cpu);
 }
 
 /* All of it, as a memory file. Return: its descriptor or -1. */

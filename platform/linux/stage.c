@@ -224,7 +224,7 @@ static void close_the_door(const struct stage *st)
 /* Open @path without following any link. */
 static long open_path(const char *path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_NO_SYMLINKS |
 					  RESOLVE_NO_MAGICLINKS};
 
@@ -359,7 +359,9 @@ static void apply_rlimits(const struct stage *st)
 		long err = sys4(SYS_prlimit64, 0, want->resource, NULL, lim);
 
 		/* The hard limit cannot be raised, and need not. */
-		lim[0] = lim[1] = want->value < lim[1] ? want->value : lim[1];
+		if (want->hard < lim[1])
+			lim[1] = want->hard;
+		lim[0] = want->soft < lim[1] ? want->soft : lim[1];
 		if (err >= 0)
 			err = sys4(SYS_prlimit64, 0, want->resource, lim, NULL);
 		if (err < 0)

@@ -44,7 +44,7 @@ struct zb_stage_rule {
 };
 
 struct zb_stage_rlimit {
-	uint64_t resource, value;
+	uint64_t resource, soft, hard;
 };
 
 struct zb_stage_config {
