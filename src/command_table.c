@@ -6,7 +6,153 @@
 
 static const struct zb_option no_options[] = {{0}};
 
+/* The order in a table is the index in zb_args.opt: each cmd_*.c has an enum
+ * of the same order. */
+static const struct zb_option list_options[] = {
+	{.name = "json", .help = "one JSON object"},
+	{0},
+};
+static const struct zb_option install_options[] = {
+	{
+		.name = "policy",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "NAME|FILE",
+		.help = "the base: strict (default), standard, observe, a file",
+	},
+	{
+		.name = "scope",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "FILE",
+		.help = "a scope file to lay over it",
+	},
+	{
+		.name = "yes",
+		.letter = 'y',
+		.help = "grant what it asks for, unless that is too broad",
+	},
+	{.name = "yes-i-mean-it", .help = "grant what is too broad as well"},
+	{.name = "fresh", .help = "delete what an earlier one left"},
+	{.name = "adopt", .help = "keep what an earlier one left"},
+	{.name = "allow-http", .help = "clone over plain http"},
+	{0},
+};
+static const struct zb_option remove_options[] = {
+	{.name = "yes", .letter = 'y', .help = "do not ask"},
+	{0},
+};
+static const struct zb_option unwrap_options[] = {
+	{.name = "all", .help = "every wrapped extension"},
+	{0},
+};
+static const struct zb_option logs_options[] = {
+	{.name = "follow", .letter = 'f', .help = "go on as it grows"},
+	{.name = "denials", .help = "what was denied, and how to allow it"},
+	{
+		.name = "since",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "WHEN",
+		.help = "denials since 2026-12-01T10:00:00Z, or 10m, 2h, 3d",
+	},
+	{.name = "json", .help = "denials as JSON, one a line"},
+	{0},
+};
+static const struct zb_option doctor_options[] = {
+	{.name = "json", .help = "one JSON object"},
+	{.name = "repair", .help = "write wrapped manifests afresh"},
+	{0},
+};
+static const struct zb_option allow_options[] = {
+	{.name = "yes-i-mean-it", .help = "also what is too broad"},
+	{0},
+};
+
 const struct zb_command zb_commands[] = {
+	{
+		.name = "ext list",
+		.synopsis = "[--json]",
+		.help = "list extensions and the policy of each",
+		.options = list_options,
+		.run = zb_cmd_ext_list,
+	},
+	{
+		.name = "ext install",
+		.synopsis = "PATH|GIT-URL [--policy NAME|FILE] [--scope FILE]",
+		.help = "install an extension so that zot starts it confined",
+		.options = install_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_ext_install,
+	},
+	{
+		.name = "ext remove",
+		.synopsis = "NAME [--yes]",
+		.help = "delete an extension, its scope, home and data",
+		.options = remove_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_ext_remove,
+	},
+	{
+		.name = "ext unwrap",
+		.synopsis = "NAME | --all",
+		.help = "give an extension back to plain zot, unconfined",
+		.options = unwrap_options,
+		.max_args = 1,
+		.run = zb_cmd_ext_unwrap,
+	},
+	{
+		.name = "ext enable",
+		.synopsis = "NAME",
+		.help = "let it start again",
+		.options = no_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_ext_enable,
+	},
+	{
+		.name = "ext disable",
+		.synopsis = "NAME",
+		.help = "keep it from starting",
+		.options = no_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_ext_disable,
+	},
+	{
+		.name = "ext logs",
+		.synopsis = "NAME [-f] [--denials] [--since WHEN] [--json]",
+		.help = "show its log, or what it was denied",
+		.options = logs_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_ext_logs,
+	},
+	{
+		.name = "ext doctor",
+		.synopsis = "[NAME...] [--json] [--repair]",
+		.help = "examine this host and the extensions",
+		.options = doctor_options,
+		.max_args = SIZE_MAX,
+		.run = zb_cmd_ext_doctor,
+	},
+	{
+		.name = "ext allow",
+		.synopsis = "NAME KEY VALUE...",
+		.help = "grant something from its next start on",
+		.options = allow_options,
+		.min_args = 3,
+		.max_args = SIZE_MAX,
+		.run = zb_cmd_ext_allow,
+	},
+	{
+		.name = "ext revoke",
+		.synopsis = "NAME KEY VALUE...",
+		.help = "take a grant back",
+		.options = no_options,
+		.min_args = 3,
+		.max_args = SIZE_MAX,
+		.run = zb_cmd_ext_revoke,
+	},
 	{
 		.name = "version",
 		.synopsis = "",

@@ -1,8 +1,8 @@
 /* discover.c - reading the extension directories. */
 #include "config.h"
 
-#include "discover.h"
 #include "cleanup.h"
+#include "discover.h"
 #include "scope.h"
 #include "text.h"
 
@@ -21,7 +21,7 @@ const char *zb_found_scope_name(enum zb_found_scope s)
 	return names[s];
 }
 
-void zb_found_done(struct zb_found *f)
+void zb_found_clear(struct zb_found *f)
 {
 	if (!f)
 		return;
@@ -37,7 +37,7 @@ void zb_found_done(struct zb_found *f)
 void zb_found_list_done(struct zb_found_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		zb_found_done(&l->v[i]);
+		zb_found_clear(&l->v[i]);
 	free(l->v);
 	*l = (struct zb_found_list){0};
 }
@@ -246,7 +246,7 @@ int zb_discover_path(struct zb_found *out, const struct zb_store *store,
 	out->dir = zb_strdup(dir);
 	out->name = zb_strdup(dir);
 	if (!out->dir || !out->name) {
-		zb_found_done(out);
+		zb_found_clear(out);
 		return zb_fail(err, ZB_ELIMIT, "%s: out of memory", dir);
 	}
 	look_at(out, store);

@@ -40,7 +40,7 @@ int zb_discover(struct zb_found_list *out, const struct zb_store *store,
 /* One directory given by path, as --ext has it. */
 int zb_discover_path(struct zb_found *out, const struct zb_store *store,
 		     const char *dir, struct zb_error *err);
-void zb_found_done(struct zb_found *f);
+void zb_found_clear(struct zb_found *f);
 void zb_found_list_done(struct zb_found_list *l);
 
 /* The global extension called @name: by the manifest's name, else by the

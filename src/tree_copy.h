@@ -24,7 +24,7 @@ struct zb_tree_copy {
 };
 
 /* Most files and bytes that one extension may have. */
-#define ZB_TREE_FILES_MAX 200000u
+#define ZB_TREE_FILES_MAX 100000u
 #define ZB_TREE_BYTES_MAX (8ull << 30)
 
 /* Copy what is in @from into the empty directory @to. ZB_EPOLICY for what is
