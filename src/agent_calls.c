@@ -126,12 +126,23 @@ static struct call *new_call(struct member *m, enum zb_limit limit,
 	return c;
 }
 
+static bool is_open(const struct zb_agent *a, const struct call *c)
+{
+	for (const struct call *p = a->calls; p; p = p->next)
+		if (p == c)
+			return true;
+	return false;
+}
+
 static void ask(struct call *c, const struct zb_buf *frame)
 {
 	struct member *m = c->m;
 	struct zb_buf why = {0};
 	int rc = zb_agent_send(m, frame, c->name);
 
+	/* The mediator may have answered in the extension's place. */
+	if (!is_open(m->a, c))
+		return;
 	if (!rc) {
 		arm(c);
 		return;
