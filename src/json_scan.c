@@ -1,16 +1,18 @@
 /* json_scan.c - a strict JSON reader that keeps offsets.
  *
  * One pass over the text with an explicit stack, so that depth costs heap and
- * not stack. Three things make it fast enough to stand in the way of each
- * frame: bodies of strings are skipped a word at a time; nothing is copied;
- * and the memory of one scan serves the next.
+ * not stack. What makes it fast enough to stand in the way of each frame:
+ * bodies of strings are skipped a word at a time; nothing is copied; the
+ * memory of one scan serves the next; and the cursor goes from function to
+ * function by value, so that it stays in a register. A scanning function takes
+ * it and returns it behind what it read, or NULL when that is not JSON.
  *
- * Equal keys. Each member's key gets a hash of its folded code points, made
- * while it is read. An object keeps a 64-bit set of hashes seen: only a key
- * that hits the set is compared with its older siblings. An object of more
- * than FEW_KEYS keys is left until it closes and then sorted by hash and
- * folded key, where equal ones are neighbours. So neither many keys nor keys
- * made to collide take quadratic time.
+ * Equal keys. Each member's key gets a hash of its folded text. An object
+ * keeps a 64-bit set of hashes seen: only a key that hits the set is compared
+ * with its older siblings. An object of more than FEW_KEYS keys is left until
+ * it closes; then its keys go through a hash table, and if somebody made them
+ * collide, they are sorted instead, where equal ones are neighbours. So
+ * neither many keys nor chosen keys take quadratic time.
  */
 #include "json_scan.h"
 
@@ -22,12 +24,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH  256u
-#define MAX_TOKENS ((size_t)1 << 20)
-#define FEW_KEYS   24u
+#define MAX_DEPTH   256u
+#define MAX_TOKENS  ((size_t)1 << 20)
+#define FEW_KEYS    24u
+#define PROBES_MAX  32u /* a longer search means chosen keys */
+#define SLOTS_START 64u
 
 #define ONES  UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* One open bracket. */
 struct zb_json_level {
@@ -46,12 +53,13 @@ struct zb_json_key {
 
 struct scan {
 	struct zb_json *j;
-	const char *s;
-	size_t n, i;
+	const char *s, *end;
 	size_t max_depth, index_depth, max_tokens;
-	size_t depth;		/* open brackets = depth of the next value */
+	size_t depth; /* open brackets = depth of the next value */
 	bool nul_ok;
-	struct zb_json_tok key; /* key fields of the member being read */
+	/* The key of the member being read; key_end 0: no member. */
+	uint32_t key_start, key_end, key_hash;
+	bool key_escaped;
 	struct zb_json_fault *fault;
 	int rc;
 };
@@ -80,48 +88,50 @@ void zb_json_position(const char *text, size_t len, size_t offset,
 	*column = (unsigned)(offset - begin + 1);
 }
 
-/* Note the fault. Return: false, for `return bad(...)`. */
+/* Note the fault at @at. Return: NULL, for `return bad(...)`. */
 ZB_PRINTF(4, 5)
-static bool bad(struct scan *sc, enum zb_json_fault_kind kind, size_t offset,
-		const char *fmt, ...)
+__attribute__((cold)) static const char *bad(struct scan *sc,
+					     enum zb_json_fault_kind kind,
+					     const char *at, const char *fmt,
+					     ...)
 {
 	struct zb_json_fault *f = sc->fault;
 	va_list ap;
 
 	sc->rc = ZB_EUSAGE;
 	if (!f)
-		return false;
+		return NULL;
 	f->kind = kind;
-	f->offset = offset;
-	zb_json_position(sc->s, sc->n, offset, &f->line, &f->column);
+	f->offset = (size_t)(at - sc->s);
+	zb_json_position(sc->s, (size_t)(sc->end - sc->s), f->offset, &f->line,
+			 &f->column);
 	va_start(ap, fmt);
 	vsnprintf(f->what, sizeof(f->what), fmt, ap);
 	va_end(ap);
-	return false;
+	return NULL;
 }
 
-static bool no_memory(struct scan *sc)
+__attribute__((cold)) static const char *no_memory(struct scan *sc)
 {
 	sc->rc = ZB_ELIMIT;
-	return false;
+	return NULL;
 }
 
 /* "unexpected X WHERE" for the byte at the cursor. */
-static bool unexpected(struct scan *sc, const char *where)
+__attribute__((cold)) static const char *
+unexpected(struct scan *sc, const char *p, const char *where)
 {
 	struct zb_buf b = {0};
 	uint32_t cp;
 	unsigned used;
 
-	if (sc->i >= sc->n)
-		return bad(sc, ZB_JSON_SYNTAX, sc->i, "the text ends %s",
-			   where);
-	used = zb_utf8_step(sc->s + sc->i, sc->n - sc->i, &cp);
-	zb_text_escape(&b, sc->s + sc->i, used ? used : 1, 0);
-	bad(sc, ZB_JSON_SYNTAX, sc->i, "unexpected '%s' %s", zb_buf_str(&b),
-	    where);
+	if (p >= sc->end)
+		return bad(sc, ZB_JSON_SYNTAX, p, "the text ends %s", where);
+	used = zb_utf8_step(p, (size_t)(sc->end - p), &cp);
+	zb_text_escape(&b, p, used ? used : 1, 0);
+	bad(sc, ZB_JSON_SYNTAX, p, "unexpected '%s' %s", zb_buf_str(&b), where);
 	zb_buf_done(&b);
-	return false;
+	return NULL;
 }
 
 /* Double *@p to hold more than @need items of @size bytes. */
@@ -140,6 +150,20 @@ static bool grow(void **p, size_t *cap, size_t need, size_t size)
 	*p = q;
 	*cap = want;
 	return true;
+}
+
+/* The byte at the cursor; \0, which is nowhere right, at the end. */
+static inline char peek(const struct scan *sc, const char *p)
+{
+	return likely(p < sc->end) ? *p : '\0';
+}
+
+static inline const char *skip_blanks(const struct scan *sc, const char *p)
+{
+	while (p < sc->end && (unsigned char)*p <= ' ' &&
+	       (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+		p++;
+	return p;
 }
 
 /* ---- strings ---- */
@@ -205,112 +229,127 @@ static bool next_cp(struct body *b, uint32_t *cp)
 	return true;
 }
 
-/* Offset of the first byte from @i on that ends a run of plain ASCII in a
- * string: a quote, a backslash, a control character or a byte over 7F. */
-static size_t skip_plain(const char *s, size_t i, size_t n)
+/* Eight bytes at @s, the first one lowest. */
+static inline uint64_t load_word(const char *s)
 {
-	while (n - i >= sizeof(uint64_t)) {
-		uint64_t w, quote, slash, special;
+	uint64_t w;
 
-		memcpy(&w, s + i, sizeof(w));
-		quote = w ^ (ONES * '"');
-		slash = w ^ (ONES * '\\');
-		/* A byte under 20 or over 7F, a quote, a backslash: its top bit
-		 * is set here. Bytes after one such may be wrongly marked, none
-		 * before it, and the loop below finds the first. */
-		special =
-			w | (w - ONES * 0x20) | (quote - ONES) | (slash - ONES);
-		if (special & HIGHS)
-			break;
-		i += sizeof(w);
+	memcpy(&w, s, sizeof(w));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	w = __builtin_bswap64(w);
+#endif
+	return w;
+}
+
+/* The first byte from @p on that ends a run of plain ASCII in a string: a
+ * quote, a backslash, a control character or a byte over 7F; or @end. */
+static inline const char *skip_plain(const char *p, const char *end)
+{
+	while (end - p >= 8) {
+		uint64_t w = load_word(p);
+		uint64_t quote = w ^ (ONES * '"'), slash = w ^ (ONES * '\\');
+		/* Each such byte gets its top bit set here. A subtraction may
+		 * also mark bytes after one, by its borrow, none before it. */
+		uint64_t marks = (w | (w - ONES * 0x20) | (quote - ONES) |
+				  (slash - ONES)) &
+				 HIGHS;
+
+		if (marks)
+			return p + (__builtin_ctzll(marks) >> 3);
+		p += 8;
 	}
-	while (i < n) {
-		unsigned char c = (unsigned char)s[i];
+	for (; p < end; p++) {
+		unsigned char c = (unsigned char)*p;
 
 		if (c == '"' || c == '\\' || c < 0x20 || c >= 0x80)
 			break;
-		i++;
 	}
-	return i;
+	return p;
 }
 
 /* The cursor is on a backslash. */
-static bool scan_escape(struct scan *sc, bool indexed)
+static const char *scan_escape(struct scan *sc, const char *p, bool indexed)
 {
-	const char *s = sc->s;
-	size_t at = sc->i, left = sc->n - at;
-	uint32_t cp;
+	size_t left = (size_t)(sc->end - p);
+	uint32_t cp, low;
 
 	if (left < 2)
-		return bad(sc, ZB_JSON_SYNTAX, sc->n,
+		return bad(sc, ZB_JSON_SYNTAX, sc->end,
 			   "the text ends inside a string");
-	if (s[at + 1] != 'u') {
-		if (!simple_escape(s[at + 1]))
-			return bad(sc, ZB_JSON_SYNTAX, at,
-				   "unknown escape in a string");
-		sc->i += 2;
-		return true;
+	if (p[1] != 'u') {
+		if (simple_escape(p[1]))
+			return p + 2;
+		return bad(sc, ZB_JSON_SYNTAX, p, "unknown escape in a string");
 	}
-	cp = left < 6 ? 0x10000 : hex4(s + at + 2);
+	cp = left < 6 ? 0x10000 : hex4(p + 2);
 	if (cp > 0xffff)
-		return bad(sc, ZB_JSON_SYNTAX, at,
+		return bad(sc, ZB_JSON_SYNTAX, p,
 			   "\\u needs four hexadecimal digits");
 	if (!cp && indexed)
-		return bad(sc, ZB_JSON_NUL, at, "\\u0000 in a string");
-	sc->i += 6;
+		return bad(sc, ZB_JSON_NUL, p, "\\u0000 in a string");
 	if (cp < 0xd800 || cp > 0xdfff)
-		return true;
-	if (cp < 0xdc00 && left >= 12 && s[at + 6] == '\\' &&
-	    s[at + 7] == 'u') {
-		uint32_t low = hex4(s + at + 8);
-
-		sc->i += 6;
+		return p + 6;
+	if (cp < 0xdc00 && left >= 12 && p[6] == '\\' && p[7] == 'u') {
+		low = hex4(p + 8);
 		if (low >= 0xdc00 && low <= 0xdfff)
-			return true;
+			return p + 12;
 	}
-	return bad(sc, ZB_JSON_UTF8, at, "half of a surrogate pair");
+	return bad(sc, ZB_JSON_UTF8, p, "half of a surrogate pair");
+}
+
+/* Bytes over 7F: they must be UTF-8. */
+static const char *scan_utf8(struct scan *sc, const char *p)
+{
+	while (p < sc->end && (unsigned char)*p >= 0x80) {
+		uint32_t cp;
+		unsigned used = zb_utf8_step(p, (size_t)(sc->end - p), &cp);
+
+		if (!used)
+			return bad(sc, ZB_JSON_UTF8, p,
+				   "byte \\x%02x is not UTF-8",
+				   (unsigned char)*p);
+		p += used;
+	}
+	return p;
+}
+
+/* A string from its opening quote on, of which the part up to @p is plain. */
+static const char *scan_rest(struct scan *sc, const char *start, const char *p,
+			     bool indexed, bool *escaped)
+{
+	while (p < sc->end && *p != '"') {
+		unsigned char c = (unsigned char)*p;
+
+		if (c < 0x20)
+			return bad(sc, ZB_JSON_SYNTAX, p,
+				   "a raw control character \\x%02x in a "
+				   "string",
+				   c);
+		if (c == '\\') {
+			*escaped = true;
+			p = scan_escape(sc, p, indexed);
+		} else {
+			p = scan_utf8(sc, p);
+		}
+		if (!p)
+			return NULL;
+		p = skip_plain(p, sc->end);
+	}
+	if (p < sc->end)
+		return p + 1;
+	return bad(sc, ZB_JSON_SYNTAX, start, "a string is not closed");
 }
 
 /* The cursor is on the opening quote; it ends after the closing one. */
-static bool scan_string(struct scan *sc, bool indexed, bool *escaped)
+static inline const char *scan_string(struct scan *sc, const char *p,
+				      bool indexed, bool *escaped)
 {
-	const char *s = sc->s;
-	size_t start = sc->i++, n = sc->n;
+	const char *q = skip_plain(p + 1, sc->end);
 
 	*escaped = false;
-	for (;;) {
-		unsigned char c;
-
-		sc->i = skip_plain(s, sc->i, n);
-		if (sc->i >= n)
-			return bad(sc, ZB_JSON_SYNTAX, start,
-				   "a string is not closed");
-		c = (unsigned char)s[sc->i];
-		if (c == '"') {
-			sc->i++;
-			return true;
-		}
-		if (c == '\\') {
-			*escaped = true;
-			if (!scan_escape(sc, indexed))
-				return false;
-		} else if (c < 0x20) {
-			return bad(
-				sc, ZB_JSON_SYNTAX, sc->i,
-				"a raw control character \\x%02x in a string",
-				c);
-		}
-		while (sc->i < n && (unsigned char)s[sc->i] >= 0x80) {
-			uint32_t cp;
-			unsigned used = zb_utf8_step(s + sc->i, n - sc->i, &cp);
-
-			if (!used)
-				return bad(sc, ZB_JSON_UTF8, sc->i,
-					   "byte \\x%02x is not UTF-8",
-					   (unsigned char)s[sc->i]);
-			sc->i += used;
-		}
-	}
+	if (likely(q < sc->end && *q == '"'))
+		return q + 1;
+	return scan_rest(sc, p, q, indexed, escaped);
 }
 
 /* ---- keys ---- */
@@ -323,20 +362,64 @@ static struct body key_body(const struct zb_json *j, uint32_t i)
 			     j->text + t->key_end - 1};
 }
 
-static uint32_t hash_step(uint32_t h, uint32_t cp)
+/* The hash of a key: its folded UTF-8, eight bytes at a time, each with bit 5
+ * set. That bit is all that folding changes in ASCII, so that keys of plain
+ * ASCII, which is nearly all, are hashed without folding them. */
+#define FOLD_BIT (ONES * 0x20)
+
+static inline uint64_t hash_word(uint64_t h, uint64_t w)
 {
-	return (h ^ cp) * UINT32_C(0x9e3779b1);
+	h = (h ^ w) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 32;
 }
 
-#define HASH_START UINT32_C(0x811c9dc5)
+/* Both its low and its high bits are used. */
+static inline uint32_t hash_end(uint64_t h)
+{
+	return (uint32_t)(h * UINT64_C(0xd6e8feb86659fd93) >> 32);
+}
+
+/* @end: of what may be read. */
+static inline uint32_t hash_ascii(const char *s, size_t n, const char *end)
+{
+	uint64_t h = 0, w = 0;
+
+	for (; n >= 8; s += 8, n -= 8)
+		h = hash_word(h, load_word(s) | FOLD_BIT);
+	if (!n)
+		return hash_end(h);
+	if (likely(end - s >= 8))
+		w = (load_word(s) | FOLD_BIT) & ~UINT64_C(0) >> (64 - 8 * n);
+	else
+		for (size_t i = 0; i < n; i++)
+			w |= (uint64_t)(unsigned char)(s[i] | 0x20) << 8 * i;
+	return hash_end(hash_word(h, w));
+}
 
 static uint32_t hash_body(struct body b)
 {
-	uint32_t h = HASH_START, cp;
+	struct zb_buf one = {0};
+	uint64_t h = 0, w = 0;
+	unsigned bits = 0;
+	uint32_t cp;
 
-	while (next_cp(&b, &cp))
-		h = hash_step(h, zb_fold(cp));
-	return h;
+	while (next_cp(&b, &cp)) {
+		zb_buf_clear(&one);
+		zb_utf8_add(&one, zb_fold(cp));
+		for (size_t i = 0; i < one.len; i++) {
+			uint64_t c = (unsigned char)one.data[i] | 0x20;
+
+			w |= c << bits;
+			bits += 8;
+			if (bits < 64)
+				continue;
+			h = hash_word(h, w);
+			w = 0;
+			bits = 0;
+		}
+	}
+	zb_buf_done(&one);
+	return hash_end(bits ? hash_word(h, w) : h);
 }
 
 /* Order of two keys after folding. */
@@ -371,9 +454,8 @@ static void show_key(struct zb_buf *out, struct body b)
 	zb_text_escape(out, b.p, (size_t)(b.end - b.p), 60);
 }
 
-/* The key at sc->key equals that of the older member @old. */
-static bool duplicate(struct scan *sc, uint32_t old, struct body key,
-		      size_t offset)
+/* @key equals that of the older member @old. Return: false: noted. */
+static bool duplicate(struct scan *sc, uint32_t old, struct body key)
 {
 	struct body older = key_body(sc->j, old);
 	struct zb_buf a = {0}, b = {0};
@@ -383,10 +465,10 @@ static bool duplicate(struct scan *sc, uint32_t old, struct body key,
 	show_key(&a, older);
 	show_key(&b, key);
 	if (same)
-		bad(sc, ZB_JSON_DUPLICATE, offset, "duplicate key \"%s\"",
+		bad(sc, ZB_JSON_DUPLICATE, key.p - 1, "duplicate key \"%s\"",
 		    zb_buf_str(&b));
 	else
-		bad(sc, ZB_JSON_DUPLICATE, offset,
+		bad(sc, ZB_JSON_DUPLICATE, key.p - 1,
 		    "duplicate key: \"%s\" and \"%s\" are the same to a reader "
 		    "that ignores case",
 		    zb_buf_str(&a), zb_buf_str(&b));
@@ -398,26 +480,26 @@ static bool duplicate(struct scan *sc, uint32_t old, struct body key,
 /* Is the key just read new to its object? Only for objects with few keys. */
 static bool check_new_key(struct scan *sc, const struct zb_json_level *l)
 {
-	struct body key = {sc->s + sc->key.key_start + 1,
-			   sc->s + sc->key.key_end - 1};
+	struct body key = {sc->s + sc->key_start + 1, sc->s + sc->key_end - 1};
 	const struct zb_json_tok *tok = sc->j->tok;
 
-	for (uint32_t i = tok[l->tok].size ? l->tok + 1 : ZB_JSON_NONE;
-	     i != ZB_JSON_NONE; i = tok[i].next)
-		if (tok[i].hash == sc->key.hash &&
+	for (uint32_t i = zb_json_first(sc->j, l->tok); i != ZB_JSON_NONE;
+	     i = tok[i].next)
+		if (tok[i].hash == sc->key_hash &&
 		    !compare_keys(key_body(sc->j, i), key))
-			return duplicate(sc, i, key, sc->key.key_start);
+			return duplicate(sc, i, key);
 	return true;
 }
 
-/* A large object closes: are all its keys different? */
-static bool check_all_keys(struct scan *sc, const struct zb_json_level *l)
+/* Are all keys of a large object different? By sorting them: always in time,
+ * but slow. */
+static bool sort_keys(struct scan *sc, const struct zb_json_level *l)
 {
 	struct zb_json *j = sc->j;
 	uint32_t n = 0, first = ZB_JSON_NONE, older = 0;
 
 	if (!grow((void **)&j->sort, &j->sort_cap, l->keys, sizeof(*j->sort)))
-		return no_memory(sc);
+		return no_memory(sc) != NULL;
 	for (uint32_t i = l->tok + 1; i != ZB_JSON_NONE; i = j->tok[i].next)
 		j->sort[n++] = (struct zb_json_key){j, i};
 	qsort(j->sort, n, sizeof(*j->sort), order_keys);
@@ -431,87 +513,108 @@ static bool check_all_keys(struct scan *sc, const struct zb_json_level *l)
 			older = a < b ? a : b;
 		}
 	}
-	if (first == ZB_JSON_NONE)
-		return true;
-	return duplicate(sc, older, key_body(j, first),
-			 j->tok[first].key_start);
+	return first == ZB_JSON_NONE ||
+	       duplicate(sc, older, key_body(j, first));
 }
 
-/* The cursor is on a key's opening quote. Short keys of plain ASCII, which is
- * nearly all of them, are read and hashed in one go. */
-static bool scan_key_text(struct scan *sc, bool indexed)
+/* The slot of key @i in the table of @mask + 1 slots: where an equal key is, or
+ * a free one. NULL: the search was too long. */
+static uint32_t *find_slot(const struct zb_json *j, uint32_t i, size_t mask)
 {
-	const char *s = sc->s;
-	size_t i = sc->i + 1, n = sc->n;
-	uint32_t h = HASH_START;
+	size_t at = j->tok[i].hash;
 
-	sc->key.key_start = (uint32_t)sc->i;
-	sc->key.key_escaped = false;
-	for (; i < n; i++) {
-		unsigned c = (unsigned char)s[i];
+	for (unsigned n = 0; n < PROBES_MAX; n++, at++) {
+		uint32_t *slot = &j->slots[at & mask];
 
-		if (c == '"') {
-			sc->i = i + 1;
-			sc->key.key_end = (uint32_t)sc->i;
-			sc->key.hash = h;
-			return true;
-		}
-		if (c == '\\' || c < 0x20 || c >= 0x80)
-			break;
-		h = hash_step(h, c + ((c - 'A' < 26u) << 5));
+		if (*slot == ZB_JSON_NONE)
+			return slot;
+		if (j->tok[*slot].hash == j->tok[i].hash &&
+		    !compare_keys(key_body(j, *slot), key_body(j, i)))
+			return slot;
 	}
-	if (!scan_string(sc, indexed, &sc->key.key_escaped))
-		return false;
-	sc->key.key_end = (uint32_t)sc->i;
-	sc->key.hash =
-		indexed ? hash_body((struct body){s + sc->key.key_start + 1,
-						  s + sc->i - 1})
-			: 0;
+	return NULL;
+}
+
+/* A large object closes. */
+static bool check_all_keys(struct scan *sc, const struct zb_json_level *l)
+{
+	struct zb_json *j = sc->j;
+	size_t want = SLOTS_START;
+
+	while (want < (size_t)l->keys * 4)
+		want *= 2;
+	if (!grow((void **)&j->slots, &j->slot_cap, want - 1,
+		  sizeof(*j->slots)))
+		return no_memory(sc) != NULL;
+	memset(j->slots, 0xff, want * sizeof(*j->slots));
+	for (uint32_t i = l->tok + 1; i != ZB_JSON_NONE; i = j->tok[i].next) {
+		uint32_t *slot = find_slot(j, i, want - 1);
+
+		if (!slot)
+			return sort_keys(sc, l);
+		if (*slot != ZB_JSON_NONE)
+			return duplicate(sc, *slot, key_body(j, i));
+		*slot = i;
+	}
 	return true;
 }
 
-static void skip_blanks(struct scan *sc)
+/* The cursor is where a key should be. */
+static inline const char *scan_key_text(struct scan *sc, const char *p,
+					bool indexed)
 {
-	while (sc->i < sc->n) {
-		char c = sc->s[sc->i];
+	const char *q;
 
-		if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
-			break;
-		sc->i++;
-	}
+	if (unlikely(peek(sc, p) != '"'))
+		return unexpected(sc, p, "where a key was expected");
+	q = scan_string(sc, p, indexed, &sc->key_escaped);
+	if (unlikely(!q))
+		return NULL;
+	sc->key_start = (uint32_t)(p - sc->s);
+	sc->key_end = (uint32_t)(q - sc->s);
+	return q;
+}
+
+/* Is every byte of the key plain? skip_plain() stopped at its closing quote. */
+static inline uint32_t hash_key(const struct scan *sc, const char *p,
+				const char *q)
+{
+	if (likely(skip_plain(p + 1, sc->end) == q - 1))
+		return hash_ascii(p + 1, (size_t)(q - p) - 2, sc->end);
+	return hash_body((struct body){p + 1, q - 1});
 }
 
 /* Key and colon; ends on the value's first byte. */
-static bool scan_key(struct scan *sc)
+static inline const char *scan_key(struct scan *sc, const char *p)
 {
 	struct zb_json_level *l = &sc->j->level[sc->depth - 1];
 	bool indexed = sc->depth <= sc->index_depth;
-	uint64_t bit;
+	const char *q = scan_key_text(sc, p, indexed);
 
-	if (sc->i >= sc->n || sc->s[sc->i] != '"')
-		return unexpected(sc, "where a key was expected");
-	if (!scan_key_text(sc, indexed))
-		return false;
+	if (unlikely(!q))
+		return NULL;
 	if (indexed) {
-		bit = UINT64_C(1) << (sc->key.hash >> 26);
+		uint64_t bit;
+
+		sc->key_hash = hash_key(sc, p, q);
+		bit = UINT64_C(1) << (sc->key_hash >> 26);
 		if (l->keys++ < FEW_KEYS && (l->seen & bit) &&
 		    !check_new_key(sc, l))
-			return false;
+			return NULL;
 		l->seen |= bit;
 	}
-	skip_blanks(sc);
-	if (sc->i >= sc->n || sc->s[sc->i] != ':')
-		return unexpected(sc, "where a colon was expected");
-	sc->i++;
-	skip_blanks(sc);
-	return true;
+	q = skip_blanks(sc, q);
+	if (unlikely(peek(sc, q) != ':'))
+		return unexpected(sc, q, "where a colon was expected");
+	return skip_blanks(sc, q + 1);
 }
 
 /* ---- values ---- */
 
-/* Index the value that starts at the cursor. *@tok: ZB_JSON_NONE if it lies
- * below the index. */
-static bool add_token(struct scan *sc, enum zb_json_type type, uint32_t *tok)
+/* Index the value that lies from @p to @q (NULL: not known yet). *@tok:
+ * ZB_JSON_NONE if it lies below the index. Return: false: noted. */
+static inline bool add_token(struct scan *sc, enum zb_json_type type,
+			     const char *p, const char *q, uint32_t *tok)
 {
 	struct zb_json *j = sc->j;
 	struct zb_json_level *l = sc->depth ? &j->level[sc->depth - 1] : NULL;
@@ -520,22 +623,27 @@ static bool add_token(struct scan *sc, enum zb_json_type type, uint32_t *tok)
 	*tok = ZB_JSON_NONE;
 	if (sc->depth > sc->index_depth)
 		return true;
-	if (j->n >= sc->max_tokens)
-		return bad(sc, ZB_JSON_TOO_MANY, sc->i,
-			   "more than %zu values in one text", sc->max_tokens);
-	if (!grow((void **)&j->tok, &j->cap, j->n, sizeof(*j->tok)))
-		return no_memory(sc);
-	t = &j->tok[j->n];
-	*t = sc->key;
+	if (unlikely(j->n >= sc->max_tokens))
+		return bad(sc, ZB_JSON_TOO_MANY, p,
+			   "more than %zu values in one text",
+			   sc->max_tokens) != NULL;
+	if (unlikely(j->n >= j->cap) &&
+	    !grow((void **)&j->tok, &j->cap, j->n, sizeof(*j->tok)))
+		return no_memory(sc) != NULL;
+	*tok = (uint32_t)j->n++;
+	t = &j->tok[*tok];
 	t->type = type;
-	t->start = (uint32_t)sc->i;
-	t->end = 0;
+	t->start = (uint32_t)(p - sc->s);
+	t->end = q ? (uint32_t)(q - sc->s) : 0;
+	t->key_start = sc->key_start;
+	t->key_end = sc->key_end;
 	t->parent = l ? l->tok : ZB_JSON_NONE;
 	t->next = ZB_JSON_NONE;
 	t->size = 0;
+	t->hash = sc->key_hash;
 	t->depth = (uint16_t)sc->depth;
 	t->escaped = false;
-	*tok = (uint32_t)j->n++;
+	t->key_escaped = sc->key_escaped;
 	if (l) {
 		if (l->last != ZB_JSON_NONE)
 			j->tok[l->last].next = *tok;
@@ -545,206 +653,192 @@ static bool add_token(struct scan *sc, enum zb_json_type type, uint32_t *tok)
 	return true;
 }
 
-static void end_token(struct scan *sc, uint32_t tok)
+static inline void no_key(struct scan *sc)
 {
-	if (tok != ZB_JSON_NONE)
-		sc->j->tok[tok].end = (uint32_t)sc->i;
+	sc->key_start = 0;
+	sc->key_end = 0;
+	sc->key_hash = 0;
+	sc->key_escaped = false;
 }
 
-static bool digits(struct scan *sc)
+static inline const char *digits(struct scan *sc, const char *p)
 {
-	size_t start = sc->i;
+	const char *start = p;
 
-	while (sc->i < sc->n && sc->s[sc->i] >= '0' && sc->s[sc->i] <= '9')
-		sc->i++;
-	return sc->i > start || unexpected(sc, "where a digit was expected");
+	while (p < sc->end && *p >= '0' && *p <= '9')
+		p++;
+	if (likely(p > start))
+		return p;
+	return unexpected(sc, p, "where a digit was expected");
 }
 
-static bool scan_number(struct scan *sc)
+static inline const char *number_end(struct scan *sc, const char *p)
 {
-	const char *s = sc->s;
-	uint32_t tok;
-
-	if (!add_token(sc, ZB_JSON_NUMBER, &tok))
-		return false;
-	if (s[sc->i] == '-')
-		sc->i++;
-	if (sc->i < sc->n && s[sc->i] == '0')
-		sc->i++;
-	else if (!digits(sc))
-		return false;
-	if (sc->i < sc->n && s[sc->i] == '.') {
-		sc->i++;
-		if (!digits(sc))
-			return false;
+	if (*p == '-')
+		p++;
+	p = peek(sc, p) == '0' ? p + 1 : digits(sc, p);
+	if (p && peek(sc, p) == '.')
+		p = digits(sc, p + 1);
+	if (p && (peek(sc, p) | 0x20) == 'e') {
+		p++;
+		if (peek(sc, p) == '+' || peek(sc, p) == '-')
+			p++;
+		p = digits(sc, p);
 	}
-	if (sc->i < sc->n && (s[sc->i] | 0x20) == 'e') {
-		sc->i++;
-		if (sc->i < sc->n && (s[sc->i] == '+' || s[sc->i] == '-'))
-			sc->i++;
-		if (!digits(sc))
-			return false;
+	return p;
+}
+
+static inline const char *word_end(struct scan *sc, const char *p,
+				   const char *word, size_t len)
+{
+	if (likely((size_t)(sc->end - p) >= len) && !memcmp(p, word, len))
+		return p + len;
+	return unexpected(sc, p, "where a value was expected");
+}
+
+static const char *scan_scalar(struct scan *sc, const char *p, char c)
+{
+	enum zb_json_type type = ZB_JSON_NUMBER;
+	bool escaped = false;
+	uint32_t tok;
+	const char *q;
+
+	if (c == '"') {
+		type = ZB_JSON_STRING;
+		q = scan_string(sc, p,
+				sc->depth <= sc->index_depth && !sc->nul_ok,
+				&escaped);
+	} else if (c == '-' || (c >= '0' && c <= '9')) {
+		q = number_end(sc, p);
+	} else if (c == 't') {
+		type = ZB_JSON_TRUE;
+		q = word_end(sc, p, "true", 4);
+	} else if (c == 'f') {
+		type = ZB_JSON_FALSE;
+		q = word_end(sc, p, "false", 5);
+	} else {
+		type = ZB_JSON_NULL;
+		q = word_end(sc, p, "null", 4);
 	}
-	end_token(sc, tok);
-	return true;
+	if (unlikely(!q || !add_token(sc, type, p, q, &tok)))
+		return NULL;
+	if (escaped && tok != ZB_JSON_NONE)
+		sc->j->tok[tok].escaped = true;
+	return q;
 }
 
-static bool scan_word(struct scan *sc, enum zb_json_type type, const char *word,
-		      size_t len)
-{
-	uint32_t tok;
-
-	if (sc->n - sc->i < len || memcmp(sc->s + sc->i, word, len))
-		return unexpected(sc, "where a value was expected");
-	if (!add_token(sc, type, &tok))
-		return false;
-	sc->i += len;
-	end_token(sc, tok);
-	return true;
-}
-
-static bool scan_text(struct scan *sc)
-{
-	bool escaped;
-	uint32_t tok;
-
-	if (!add_token(sc, ZB_JSON_STRING, &tok) ||
-	    !scan_string(sc, tok != ZB_JSON_NONE && !sc->nul_ok, &escaped))
-		return false;
-	if (tok != ZB_JSON_NONE)
-		sc->j->tok[tok].escaped = escaped;
-	end_token(sc, tok);
-	return true;
-}
-
-static bool open_bracket(struct scan *sc, bool object)
+static const char *open_bracket(struct scan *sc, const char *p, bool object)
 {
 	struct zb_json *j = sc->j;
 	uint32_t tok;
 
 	if (sc->depth >= sc->max_depth)
-		return bad(sc, ZB_JSON_DEPTH, sc->i,
-			   "nested more than %zu deep", sc->max_depth);
-	if (!grow((void **)&j->level, &j->level_cap, sc->depth,
+		return bad(sc, ZB_JSON_DEPTH, p, "nested more than %zu deep",
+			   sc->max_depth);
+	if (unlikely(sc->depth >= j->level_cap) &&
+	    !grow((void **)&j->level, &j->level_cap, sc->depth,
 		  sizeof(*j->level)))
 		return no_memory(sc);
-	if (!add_token(sc, object ? ZB_JSON_OBJECT : ZB_JSON_ARRAY, &tok))
-		return false;
+	if (!add_token(sc, object ? ZB_JSON_OBJECT : ZB_JSON_ARRAY, p, NULL,
+		       &tok))
+		return NULL;
 	j->level[sc->depth++] = (struct zb_json_level){
 		.tok = tok,
 		.last = ZB_JSON_NONE,
 		.object = object,
 	};
-	sc->key = (struct zb_json_tok){0};
-	sc->i++;
-	skip_blanks(sc);
-	return true;
+	no_key(sc);
+	return skip_blanks(sc, p + 1);
 }
 
-static bool close_bracket(struct scan *sc)
+static inline const char *close_bracket(struct scan *sc, const char *p)
 {
 	const struct zb_json_level *l = &sc->j->level[sc->depth - 1];
 
-	if (l->keys > FEW_KEYS && !check_all_keys(sc, l))
-		return false;
-	sc->i++;
-	end_token(sc, l->tok);
+	if (unlikely(l->keys > FEW_KEYS) && !check_all_keys(sc, l))
+		return NULL;
+	p++;
+	if (l->tok != ZB_JSON_NONE)
+		sc->j->tok[l->tok].end = (uint32_t)(p - sc->s);
 	sc->depth--;
-	sc->key = (struct zb_json_tok){0};
-	return true;
-}
-
-static bool scan_scalar(struct scan *sc, char c)
-{
-	switch (c) {
-	case '"':
-		return scan_text(sc);
-	case 't':
-		return scan_word(sc, ZB_JSON_TRUE, "true", 4);
-	case 'f':
-		return scan_word(sc, ZB_JSON_FALSE, "false", 5);
-	case 'n':
-		return scan_word(sc, ZB_JSON_NULL, "null", 4);
-	default:
-		if (c == '-' || (c >= '0' && c <= '9'))
-			return scan_number(sc);
-		return unexpected(sc, "where a value was expected");
-	}
+	no_key(sc);
+	return p;
 }
 
 /* A value is complete. Close what closes; *@more: another value follows, the
  * cursor is on it. */
-static bool after_value(struct scan *sc, bool *more)
+static const char *after_value(struct scan *sc, const char *p, bool *more)
 {
 	*more = false;
 	while (sc->depth) {
-		const struct zb_json_level *l = &sc->j->level[sc->depth - 1];
+		bool object = sc->j->level[sc->depth - 1].object;
 		char c;
 
-		skip_blanks(sc);
-		c = sc->i < sc->n ? sc->s[sc->i] : '\0';
-		if (c == (l->object ? '}' : ']')) {
-			if (!close_bracket(sc))
-				return false;
-			continue;
+		p = skip_blanks(sc, p);
+		c = peek(sc, p);
+		if (c == ',') {
+			p = skip_blanks(sc, p + 1);
+			*more = true;
+			return object ? scan_key(sc, p) : p;
 		}
-		if (c != ',')
-			return unexpected(sc, l->object ? "inside an object"
-							: "inside an array");
-		sc->i++;
-		skip_blanks(sc);
-		*more = true;
-		return !l->object || scan_key(sc);
+		if (unlikely(c != (object ? '}' : ']')))
+			return unexpected(sc, p,
+					  object ? "inside an object"
+						 : "inside an array");
+		p = close_bracket(sc, p);
+		if (unlikely(!p))
+			return NULL;
 	}
-	return true;
+	return p;
 }
 
-static bool scan_value(struct scan *sc)
+static const char *scan_value(struct scan *sc, const char *p)
 {
 	bool more = true;
 
-	while (more) {
-		char c = sc->i < sc->n ? sc->s[sc->i] : '\0';
+	while (p && more) {
+		char c = peek(sc, p);
 		bool object = c == '{';
 
 		if (object || c == '[') {
-			char closing = object ? '}' : ']';
-
-			if (!open_bracket(sc, object))
-				return false;
-			if (sc->i >= sc->n || sc->s[sc->i] != closing) {
-				if (object && !scan_key(sc))
-					return false;
+			p = open_bracket(sc, p, object);
+			if (!p)
+				return NULL;
+			if (peek(sc, p) != (object ? '}' : ']')) {
+				if (object)
+					p = scan_key(sc, p);
 				continue;
 			}
-			if (!close_bracket(sc))
-				return false;
-		} else if (!scan_scalar(sc, c)) {
-			return false;
+			p = close_bracket(sc, p);
+		} else {
+			p = scan_scalar(sc, p, c);
 		}
-		if (!after_value(sc, &more))
-			return false;
+		if (p)
+			p = after_value(sc, p, &more);
 	}
-	return true;
+	return p;
 }
 
-static bool scan_all(struct scan *sc)
+static const char *scan_all(struct scan *sc)
 {
-	if (sc->n >= ZB_JSON_NONE)
-		return bad(sc, ZB_JSON_TOO_MANY, 0, "the text is too long");
-	if (sc->n >= 3 && !memcmp(sc->s, "\xef\xbb\xbf", 3))
-		return bad(sc, ZB_JSON_BOM, 0,
+	const char *p = sc->s;
+
+	if ((size_t)(sc->end - p) >= ZB_JSON_NONE)
+		return bad(sc, ZB_JSON_TOO_MANY, p, "the text is too long");
+	if (sc->end - p >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+		return bad(sc, ZB_JSON_BOM, p,
 			   "the text starts with a byte-order mark");
-	skip_blanks(sc);
-	if (sc->i >= sc->n)
-		return bad(sc, ZB_JSON_EMPTY, sc->i, "the text is empty");
-	if (!scan_value(sc))
-		return false;
-	skip_blanks(sc);
-	if (sc->i < sc->n)
-		return bad(sc, ZB_JSON_TRAILING, sc->i,
+	p = skip_blanks(sc, p);
+	if (p >= sc->end)
+		return bad(sc, ZB_JSON_EMPTY, p, "the text is empty");
+	p = scan_value(sc, p);
+	if (!p)
+		return NULL;
+	p = skip_blanks(sc, p);
+	if (p < sc->end)
+		return bad(sc, ZB_JSON_TRAILING, p,
 			   "more text after the end of the value");
-	return true;
+	return p;
 }
 
 int zb_json_scan(struct zb_json *out, const char *text, size_t len,
@@ -756,7 +850,7 @@ int zb_json_scan(struct zb_json *out, const char *text, size_t len,
 	struct scan sc = {
 		.j = out,
 		.s = text,
-		.n = len,
+		.end = text + len,
 		.max_depth =
 			size_min(lim->max_depth ? lim->max_depth : MAX_DEPTH,
 				 ZB_JSON_DEPTH_CAP),
@@ -782,6 +876,7 @@ void zb_json_done(struct zb_json *j)
 	free(j->tok);
 	free(j->level);
 	free(j->sort);
+	free(j->slots);
 	*j = (struct zb_json){0};
 }
 
@@ -998,7 +1093,7 @@ int zb_json_quote(struct zb_buf *out, const char *s, size_t n)
 
 	zb_buf_addc(out, '"');
 	while (i < n) {
-		size_t end = skip_plain(s, i, n);
+		size_t end = (size_t)(skip_plain(s + i, s + n) - s);
 		const char *del = memchr(s + i, 0x7f, end - i);
 		uint32_t cp = 0;
 		unsigned used;

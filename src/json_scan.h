@@ -56,6 +56,8 @@ struct zb_json {
 	size_t level_cap;
 	struct zb_json_key *sort;
 	size_t sort_cap;
+	uint32_t *slots;
+	size_t slot_cap;
 };
 
 /* Zero means the default. Values deeper than @index_depth are checked (syntax
