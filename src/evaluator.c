@@ -93,6 +93,12 @@ static bool in_shm(const char *path)
 	return zb_path_below(path, "/dev/shm");
 }
 
+/* Nodes of /dev are the host's own: nobody changes their modes. */
+static bool is_own_node(const char *path)
+{
+	return in_shm(path) || zb_path_below(path, "/dev/pts");
+}
+
 /* Made for the sandbox: what the host has under the same name is not there. */
 static bool hides(const struct zb_place *p)
 {
@@ -108,10 +114,24 @@ static unsigned rights_at(const struct zb_place *p, const char *target)
 	return p->rights;
 }
 
+/* Of /dev only these may be opened: there is a terminal among the rest. */
+static bool is_device(const char *path)
+{
+	static const char *const open[] = {
+		"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
+		"/dev/urandom", "/dev/pts",  "/dev/shm"};
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		if (zb_path_below(path, open[i]))
+			return true;
+	return false;
+}
+
 static bool proc_is_readonly(const char *path)
 {
-	static const char *const closed[] = {"/proc/sys", "/proc/sysrq-trigger",
-					     "/proc/irq", "/proc/bus"};
+	static const char *const closed[] = {
+		"/proc/sys",  "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
+		"/proc/acpi", "/proc/scsi",	     "/proc/fs"};
 
 	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
 		if (zb_path_below(path, closed[i]))
@@ -141,17 +161,13 @@ static const struct zb_deny *denied(const struct zb_plan *plan,
 	return NULL;
 }
 
-/* Is @path outside the pattern of its grant? The directory itself may be
- * listed. */
-static bool beside_pattern(const struct zb_place *p, const char *path,
-			   bool is_dir)
+/* Is @path outside the pattern of its grant? */
+static bool beside_pattern(const struct zb_place *p, const char *path)
 {
-	if (!p->only.n || (is_dir && !strcmp(path, p->path)))
-		return false;
 	for (size_t i = 0; i < p->only.n; i++)
 		if (zb_pattern_match(p->only.v[i], path))
 			return false;
-	return true;
+	return p->only.n > 0;
 }
 
 /* Inside a carved place: is @q closed there? */
@@ -164,7 +180,7 @@ static bool carved_out(const struct zb_plan *plan, const struct zb_query *q,
 	bool absent = !q->exists && q->op != ZB_OP_FS_CREATE &&
 		      q->op != ZB_OP_FS_RENAME;
 
-	if (!d && !beside_pattern(p, q->target, q->is_dir))
+	if (!d && !beside_pattern(p, q->target))
 		return false;
 	/* Names stay visible, so an absent one is simply absent. */
 	*out = deny(why, place, absent ? ENOENT : EACCES,
@@ -209,7 +225,6 @@ static struct finding judge_read(const struct zb_plan *plan,
 {
 	int i = place_of(plan, q);
 	const struct zb_place *p = place_at(plan, i);
-	unsigned need = q->is_dir ? ZB_MAY_LIST : ZB_MAY_READ;
 	struct finding f;
 
 	if (!p)
@@ -218,11 +233,15 @@ static struct finding judge_read(const struct zb_plan *plan,
 		return allow(i);
 	if (!q->exists && hides(p))
 		return deny(R_HIDDEN, i, ENOENT, ZB_FLOOR_MOUNT);
+	/* Whatever is there may be listed: names are no secret of a deny. */
+	if (q->is_dir && q->exists)
+		return allow(i);
 	if (carved_out(plan, q, i, false, &f))
 		return f;
-	if (!(p->rights & need))
+	if (!(p->rights & ZB_MAY_READ) ||
+	    (p->kind == ZB_PLACE_DEV && !is_device(q->target)))
 		return deny(R_NO_RIGHT, i, EACCES, ZB_FLOOR_LANDLOCK);
-	return allowed(p, i, !q->is_dir);
+	return allowed(p, i, true);
 }
 
 static struct finding judge_exec(const struct zb_plan *plan,
@@ -270,8 +289,10 @@ static struct finding judge_write(const struct zb_plan *plan,
 	if (!(p->rights & ZB_MAY_WRITE))
 		return readonly(plan, i);
 	if (p->kind == ZB_PLACE_DEV && q->op == ZB_OP_FS_META &&
-	    !in_shm(q->target))
+	    !is_own_node(q->target))
 		return deny(R_READONLY, i, EROFS, ZB_FLOOR_MOUNT);
+	if (p->kind == ZB_PLACE_DEV && !is_device(q->target))
+		return deny(R_NO_RIGHT, i, EACCES, ZB_FLOOR_LANDLOCK);
 	if (p->kind == ZB_PLACE_PROC && proc_is_readonly(q->target))
 		return deny(R_READONLY, i, EROFS, ZB_FLOOR_MOUNT);
 	if (carved_out(plan, q, i, true, &f))
@@ -557,13 +578,16 @@ static const char *place_words(const struct zb_plan *plan,
 			       : "is the extension's code, read-only under "
 				 "fs.state \"apart\"";
 	case ZB_PLACE_GRANT:
-		return "is granted for reading only";
+		return p->rights & ZB_MAY_WRITE ? "is granted"
+		       : p->rights & ZB_MAY_EXEC
+			       ? "is granted for reading and executing"
+			       : "is granted for reading only";
 	case ZB_PLACE_TEXT:
 	case ZB_PLACE_DIR:
 	case ZB_PLACE_PROC:
 	case ZB_PLACE_DEV:
 	case ZB_PLACE_LINK:
-		return "is made by the sandbox, read-only";
+		return "is made by the sandbox";
 	case ZB_PLACE_DATA:
 	case ZB_PLACE_HOME:
 	case ZB_PLACE_TMP:
@@ -778,10 +802,8 @@ static void grant_change(const struct zb_plan *plan, const struct zb_query *q,
 {
 	const struct zb_place *p = place_at(plan, f->place);
 
-	if (f->reason == R_MOUNT || f->reason == R_SKELETON) {
-		g->why_not = f->reason == R_MOUNT
-				     ? "it is a mount of the sandbox"
-				     : no_directories;
+	if (f->reason == R_SKELETON) {
+		g->why_not = no_directories;
 	} else if (p && p->kind == ZB_PLACE_TEXT) {
 		g->why_not = "the file is made by the sandbox";
 	} else if (p && (p->kind == ZB_PLACE_SYSTEM ||
@@ -821,7 +843,8 @@ static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 		g->why_not = "fs.deny wins over every grant: edit the scope";
 		return;
 	}
-	g->why_not = never(plan, q);
+	g->why_not = f->reason == R_MOUNT ? "it is a mount of the sandbox"
+					  : never(plan, q);
 	if (g->why_not)
 		return;
 	if (f->reason == R_PARTLY) {

@@ -27,8 +27,9 @@ enum zb_verdict {
  * directories made for the sandbox is denied with ENOENT for all but
  * creation: whether that is a refusal, the host's own disk says.
  *
- * Directories that exist inside only because something lies below them may
- * be listed (they show nothing else) and are read-only. */
+ * What exists inside may be listed, also where a deny covers it: names are
+ * visible. Directories that exist inside only because something lies below them
+ * show nothing else and are read-only. */
 struct zb_query {
 	enum zb_op op;
 	const char *target;

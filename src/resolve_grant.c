@@ -189,30 +189,39 @@ static bool is_needed(const struct zb_place *p)
 	       p->kind == ZB_PLACE_PROC || p->kind == ZB_PLACE_DEV;
 }
 
-/* Without these nothing would start, so a deny has no hold on them. One that
- * means exactly them says something that will not be so. */
+/* A deny inside @what has no hold. One that means exactly that says something
+ * that will not be so; those of a preset for whatever the project is are a
+ * word to the user, when the project is the extension itself. */
+static int deny_in_vain(struct zb_resolver *r, const struct zb_rule *rule,
+			const char *what)
+{
+	if (!strncmp(rule->value, "${project}", 10))
+		return zb_resolve_notice(r, NULL,
+					 "denies below ${project} do not hold "
+					 "for %s, which the extension needs to "
+					 "run",
+					 what);
+	return zb_resolve_fail(r, ZB_EUNSUPPORTED, rule,
+			       "it lies in %s, which the extension needs to "
+			       "run; remove it",
+			       what);
+}
+
+/* Without these nothing would start, so a deny is about grants only. */
 static int judge_deny(struct zb_resolver *r, const struct zb_rule *rule,
 		      const struct target *t, const struct zb_walk *w)
 {
-	bool project = !strncmp(rule->value, "${project}", 10);
+	const struct zb_plan *plan = r->plan;
 
-	for (size_t i = 0; i < r->plan->n_places; i++) {
-		const struct zb_place *p = &r->plan->places[i];
+	if (zb_path_below(w->path, plan->extension_real))
+		return deny_in_vain(r, rule, plan->extension_real);
+	for (size_t i = 0; i < plan->n_places; i++) {
+		const struct zb_place *p = &plan->places[i];
 
 		if (!is_needed(p))
 			continue;
-		if (zb_path_below(w->path, p->path) && !project)
-			return zb_resolve_fail(
-				r, ZB_EUNSUPPORTED, rule,
-				"it lies in %s, which the extension needs to "
-				"run; remove it",
-				p->path);
 		if (zb_path_below(w->path, p->path))
-			return zb_resolve_notice(r, NULL,
-						 "denies below ${project} do "
-						 "not hold for %s, which the "
-						 "extension needs to run",
-						 p->path);
+			return deny_in_vain(r, rule, p->path);
 		if (!*t->tail && zb_path_below(p->path, w->path))
 			return zb_resolve_notice(r, rule,
 						 "does not hold for %s, which "

@@ -280,12 +280,24 @@ static int replace_string(char **base, const char *over)
 	return 0;
 }
 
+/* A preset that is laid over another one stands for both. */
+static bool stands_for_both(const struct zb_scope *over)
+{
+	static const char *const presets[] = {"strict.json", "standard.json",
+					      "observe.json"};
+
+	for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++)
+		if (!strcmp(over->file, presets[i]))
+			return true;
+	return false;
+}
+
 /* A chain is known by the names of its files, farthest first. */
 static int merge_file(struct zb_scope *base, const struct zb_scope *over)
 {
 	char *both;
 
-	if (!base->file || !over->file)
+	if (!base->file || !over->file || stands_for_both(over))
 		return replace_string(&base->file, over->file);
 	both = zb_strf("%s, %s", base->file, over->file);
 	if (!both)

@@ -1,0 +1,946 @@
+/* test_plan.c - what a scope becomes on a host made of a table: places,
+ * refusals with their whole text, notices, environment. */
+#include "fake_host.h"
+
+#define STRICT "strict"
+#define P      "/home/u/src/app"
+
+/* The plan printed, from a chain of up to three. */
+static char *printed(struct fake_setup *s)
+{
+	struct zb_buf b = {0};
+	struct zb_plan plan;
+
+	if (fake_plan(s, &plan))
+		fail_msg("%s", s->err.msg);
+	zb_plan_print(&plan, &b);
+	zb_plan_done(&plan);
+	return zb_buf_steal(&b);
+}
+
+static bool has_line(const char *text, const char *line)
+{
+	size_t n = strlen(line);
+
+	for (const char *p = text; (p = strstr(p, line)); p++)
+		if ((p == text || p[-1] == '\n') &&
+		    (p[n] == '\n' || !p[n] || !strncmp(p + n, "  [", 3)))
+			return true;
+	return false;
+}
+
+/* One scope and what its plan must (or, with "!", must not) say. */
+static const struct {
+	const char *base, *over, *project, *home;
+	bool mean_it;
+	const char *lines[9];
+} plans[] = {
+	/* base needs: links are links, the target is the place */
+	{STRICT,
+	 NULL,
+	 NULL,
+	 NULL,
+	 false,
+	 {"  link    r---- /bin -> usr/bin",
+	  "  link    r---- /lib64 -> usr/lib64", "  system  r--xl /usr/lib",
+	  "  system  r--x- /usr/bin/env",
+	  "  link    r---- /etc/resolv.conf -> "
+	  "../run/systemd/resolve/stub-resolv.conf",
+	  "  system  r---- /run/systemd/resolve/stub-resolv.conf",
+	  "  link    r---- /usr/bin/python3 -> python3.11",
+	  "  runtime r--x- /usr/bin/python3.11",
+	  "!  runtime r--xl /usr/lib/python3.11"}},
+	/* strict: code read-only, data apart, HOME private, all pinned */
+	{STRICT,
+	 NULL,
+	 NULL,
+	 NULL,
+	 false,
+	 {"  home    rwcxl /home/u = " BOX "/home", "  code    r--xl " EXT,
+	  "  code    r---- " EXT "/extension.json = " BOX "/manifest.json",
+	  "  data    rwcxl " BOX "/data",
+	  "  pin     rwcxl /home/u/.local = " BOX "/home/.local",
+	  "  pin     rwcxl " ZOT " = " BOX "/home/.local/state/zot",
+	  "  pin     rwcxl " ZOT "/extensions = " BOX
+	  "/home/.local/state/zot/extensions",
+	  "data_dir " BOX "/data", "state apart"}},
+	{STRICT,
+	 NULL,
+	 NULL,
+	 NULL,
+	 false,
+	 {"  tmp     rwcxl /tmp", "  proc    rw--l /proc",
+	  "  dev     rw--l /dev", "  text    r---- /etc/passwd",
+	  "  text    r---- /etc/group", "  PWD=" EXT, "cwd " EXT,
+	  "policy strict", "project " P}},
+	/* standard: data at the extension's directory, entries on top */
+	{"standard",
+	 NULL,
+	 NULL,
+	 NULL,
+	 false,
+	 {"  data    rwcxl " EXT " = " BOX "/data",
+	  "  code    r--x- " EXT "/main.py", "  code    r--xl " EXT "/lib",
+	  "  code    r--xl " EXT "/current = " EXT "/lib",
+	  "  code    r---- " EXT "/extension.json = " BOX "/manifest.json",
+	  "!  code    r--x- " EXT "/away",
+	  "  grant   r---l " P " (carved: the broker opens)",
+	  "  home    rwcxl /home/u = " BOX "/home (the broker reads)",
+	  "data_dir " EXT}},
+	/* a grant that is a link grants its target and shows the link */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"~/.config/weather\",\"~/link\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  link    r---- /home/u/.config -> dotfiles/config",
+	  "  grant   r---l /home/u/dotfiles/config/weather",
+	  "  pin     rwcxl /home/u/dotfiles = " BOX "/home/dotfiles",
+	  "  pin     rwcxl /home/u/dotfiles/config = " BOX
+	  "/home/dotfiles/config",
+	  "  link    r---- /home/u/link -> src/app", "  grant   r---l " P,
+	  "!  pin     rwcxl /home/u/.config = " BOX "/home/.config", NULL}},
+	/* HOME behind a link */
+	{STRICT,
+	 NULL,
+	 NULL,
+	 "/home2/u",
+	 false,
+	 {"  link    r---- /home2 -> data/home2",
+	  "  home    rwcxl /data/home2/u = " BOX "/home", "  HOME=/home2/u",
+	  "home /home2/u", NULL}},
+	/* below /tmp one read-only directory holds the way */
+	{"standard",
+	 NULL,
+	 "/tmp/work/p",
+	 NULL,
+	 false,
+	 {"  dir     r---l /tmp/work (the broker reads)",
+	  "  grant   r---l /tmp/work/p (carved: the broker opens)",
+	  "  tmp     rwcxl /tmp (the broker reads)",
+	  "  home    rwcxl /home/u = " BOX "/home", NULL}},
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"/tmp/one.txt\",\"/tmp/work/p/a.c\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---- /tmp/one.txt", "  grant   r---- /tmp/work/p/a.c",
+	  "  dir     r---l /tmp/work", "!  dir     r---l /tmp/work/p", NULL}},
+	/* merging: what a place around it shows anyway is dropped */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"~/src\",\"${project}\",\"/usr/lib/git-core\","
+	 "\"${extension_dir}/lib\",\"${data_dir}\",\"${tmp}/x\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l /home/u/src", "!  grant   r---l " P,
+	  "!  grant   r---l /usr/lib/git-core", "!  grant   r---l " EXT "/lib",
+	  "!  grant   r---l " BOX "/data", NULL}},
+	/* more rights are a place of their own */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"~/src\"],\"write\":[\"${project}/notes.txt\"],"
+	 "\"exec\":[\"${project}/run.sh\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l /home/u/src", "  grant   rw--- " P "/notes.txt",
+	  "  grant   r--x- " P "/run.sh", NULL}},
+	/* programs with what they need */
+	{STRICT,
+	 "{\"fs\":{\"exec\":[\"git\",\"/opt/few/*\",\"/usr/bin/git\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r--x- /usr/bin/git", "  grant   r--x- /opt/few/a",
+	  "  grant   r--x- /opt/few/b", NULL}},
+	/* patterns in the last component */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}/*.c\",\"${project}/*.txt\","
+	 "\"~/src/other/**\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l " P " only " P "/*.c, " P
+	  "/*.txt (carved: the broker opens)",
+	  "  grant   r---l /home/u/src/other", NULL}},
+	/* a whole grant takes a pattern's place */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}/*.c\",\"${project}\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l " P, NULL}},
+	/* denies: real names, links and what they lead to */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}\"],\"deny\":[\"~/link/.env\","
+	 "\"${project}/linked\",\"~/link/**/*.pem\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  " P "/.env", "  " P "/linked", "  " P "/secrets/token",
+	  "  " P "/**/*.pem",
+	  "  grant   r---l " P " (carved: the broker opens)", NULL}},
+	/* a deny that reaches no grant carves nothing */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}\"],\"deny\":[\"~/src/other/**\","
+	 "\"~/.ssh\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l " P, NULL}},
+	/* a name with * in it is a name */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}\"]}}",
+	 "/srv/a*b",
+	 NULL,
+	 false,
+	 {"  grant   r---l /srv/a*b", "project /srv/a*b", NULL}},
+	/* the whole of HOME, meant: own directories stay hidden */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"~\"]}}",
+	 NULL,
+	 NULL,
+	 true,
+	 {"  grant   r---l /home/u", "  dir     r---l " ZOT "/zotbox",
+	  "  dir     r---l " ZOT "/logs", "  data    rwcxl " BOX "/data",
+	  "!  home    rwcxl /home/u = " BOX "/home", NULL}},
+	/* the project is HOME: not granted, the rest stands */
+	{"standard",
+	 NULL,
+	 "/home/u",
+	 NULL,
+	 false,
+	 {"!  grant   r---l /home/u (carved: the broker opens)",
+	  "  home    rwcxl /home/u = " BOX "/home",
+	  "notice the project is /home/u, which is or contains HOME, ZOT_HOME, "
+	  "/tmp or the supervisor's own files: ${project} is not granted; start "
+	  "zot in a project directory",
+	  NULL}},
+	/* shipped files made writable are copies */
+	{"standard",
+	 "{\"fs\":{\"write\":[\"${extension_dir}/state.json\","
+	 "\"${extension_dir}/lib/cache.json\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"!  code    r--x- " EXT "/state.json", "copied state.json",
+	  "copied lib/cache.json",
+	  "  data    rw-x- " EXT "/lib/cache.json = " BOX
+	  "/data/lib/cache.json",
+	  NULL}},
+};
+
+static void setup(struct fake_setup *s, const char *base, const char *over)
+{
+	size_t n = 0;
+
+	fake_init(s);
+	s->scopes[n++] = "strict";
+	if (strcmp(base, "strict") != 0)
+		s->scopes[n++] = base;
+	s->scopes[n] = over;
+}
+
+static void places(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(plans); i++) {
+		zb_auto(free) char *text = NULL;
+		struct fake_setup s;
+
+		setup(&s, plans[i].base, plans[i].over);
+		s.facts.mean_it = plans[i].mean_it;
+		if (plans[i].project)
+			s.facts.project = plans[i].project;
+		if (plans[i].home)
+			s.facts.home = plans[i].home;
+		text = printed(&s);
+		for (size_t k = 0; k < 9 && plans[i].lines[k]; k++) {
+			const char *line = plans[i].lines[k];
+			bool not = line[0] == '!';
+
+			if (has_line(text, line + not ) == not )
+				fail_msg("plan %zu: %s\n%s", i, line, text);
+		}
+		fake_done(&s);
+	}
+}
+
+/* Refusals: kind and whole text. */
+static const struct {
+	const char *base, *over;
+	enum zb_code code;
+	const char *text;
+} refusals[] = {
+	{STRICT, "{\"fs\":{\"read\":[\"~\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"~\": it is or holds your whole HOME; grant "
+	 "what is needed below it, or grant this with --yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"/\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"/\": it is or holds your whole HOME; grant "
+	 "what is needed below it, or grant this with --yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"/home\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"/home\": it is or holds your whole HOME; "
+	 "grant what is needed below it, or grant this with --yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"~/.local\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"~/.local\": it is or holds zot's own "
+	 "directory; grant what is needed below it, or grant this with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"${zot_home}\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"${zot_home}\": it is or holds zot's own "
+	 "directory; grant what is needed below it, or grant this with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"${zot_home}/auth.json\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"${zot_home}/auth.json\": it holds zot's "
+	 "credentials; grant what is needed below it, or grant this with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"${zot_home}/a*\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"${zot_home}/a*\": it holds zot's "
+	 "credentials; grant what is needed below it, or grant this with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"~/.l*\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"~/.l*\": it is or holds zot's own "
+	 "directory; grant what is needed below it, or grant this with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"read\":[\"~/*.txt\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.read[0] \"~/*.txt\": a pattern directly in /home/u: "
+	 "the extension's own directory stands there; name the files"},
+	{STRICT, "{\"fs\":{\"read\":[\"${zot_home}/zotbox/other\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"${zot_home}/zotbox/other\": the "
+	 "supervisor's own directories cannot be granted; remove it"},
+	{STRICT, "{\"fs\":{\"read\":[\"${zot_home}/logs\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"${zot_home}/logs\": the supervisor's own "
+	 "directories cannot be granted; remove it"},
+	{STRICT, "{\"fs\":{\"read\":[\"/proc\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.read[0] \"/proc\": the host's /proc and /dev cannot "
+	 "be granted, the sandbox has its own; remove it"},
+	{STRICT, "{\"fs\":{\"write\":[\"${project}\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.write[0] \"${project}\": writing below a directory "
+	 "is not built in this version (.git, .envrc and the like below it "
+	 "would have to stay closed); grant a single file that exists, or let "
+	 "the extension keep its files in ${data_dir}"},
+	{STRICT, "{\"fs\":{\"write\":[\"${project}/new/\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.write[0] \"${project}/new/\": writing below a "
+	 "directory is not built in this version (.git, .envrc and the like "
+	 "below it would have to stay closed); grant a single file that "
+	 "exists, or let the extension keep its files in ${data_dir}"},
+	{STRICT, "{\"fs\":{\"write\":[\"${project}/.git/config\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${project}/.git/config\": zot, git or an "
+	 "editor runs what stands there; remove it, or grant it with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"write\":[\"~/link/.envrc\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"~/link/.envrc\": zot, git or an editor "
+	 "runs what stands there; remove it, or grant it with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"write\":[\"${zot_home}/mcp.json\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${zot_home}/mcp.json\": zot, git or an "
+	 "editor runs what stands there; remove it, or grant it with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"write\":[\"${zot_home}/extensions/other/x\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${zot_home}/extensions/other/x\": zot "
+	 "starts what stands there; it cannot be granted for writing"},
+	{STRICT, "{\"fs\":{\"write\":[\"/usr/lib/libc.so.6\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"/usr/lib/libc.so.6\": it lies in "
+	 "/usr/lib, which the extension runs from; it cannot be granted for "
+	 "writing"},
+	{STRICT, "{\"fs\":{\"write\":[\"${extension_dir}/main.py\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${extension_dir}/main.py\": the "
+	 "extension's code is read-only under fs.state \"apart\"; let it write "
+	 "in ${data_dir}, or set fs.state to \"beside\""},
+	{"standard", "{\"fs\":{\"write\":[\"${extension_dir}/lib\"]}}",
+	 ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.write[0] \"${extension_dir}/lib\": a shipped "
+	 "directory cannot be made writable; name its files"},
+	{"standard",
+	 "{\"fs\":{\"write\":[\"${extension_dir}/extension.json\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${extension_dir}/extension.json\": the "
+	 "manifest cannot be granted for writing; remove it"},
+	{STRICT, "{\"fs\":{\"exec\":[\"nosuch\"]}}", ZB_EUSAGE,
+	 "scope.json:1: fs.exec[0] \"nosuch\": nosuch: not found in PATH"},
+	{STRICT, "{\"fs\":{\"exec\":[\"/usr/bin/nosuch\"]}}", ZB_EUSAGE,
+	 "scope.json:1: fs.exec[0] \"/usr/bin/nosuch\": there is no such "
+	 "program; remove it or install the program"},
+	{STRICT, "{\"fs\":{\"exec\":[\"/opt/few/z*\"]}}", ZB_EUSAGE,
+	 "scope.json:1: fs.exec[0] \"/opt/few/z*\": nothing matches it"},
+	{STRICT, "{\"fs\":{\"exec\":[\"/opt/many/p*\"]}}", ZB_EUSAGE,
+	 "scope.json:1: fs.exec[0] \"/opt/many/p*\": it matches 65 programs, at "
+	 "most 64 can be granted by one pattern; narrow it, or grant the "
+	 "directory"},
+	{STRICT,
+	 "{\"fs\":{\"exec\":[\"/opt/many/*\"],\"deny\":[\"/opt/**/x\"]}}",
+	 ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.exec[0] \"/opt/many\": a deny or a pattern reaches "
+	 "into it, and the kernel cannot execute from a directory that is only "
+	 "partly granted; name single programs in fs.exec"},
+	{STRICT, "{\"fs\":{\"deny\":[\"/usr/lib/git-core\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.deny[0] \"/usr/lib/git-core\": it lies in /usr/lib, "
+	 "which the extension needs to run; remove it"},
+	{STRICT, "{\"fs\":{\"deny\":[\"${data_dir}/x\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.deny[0] \"${data_dir}/x\": it lies in a directory "
+	 "that is the extension's own; remove it"},
+	{STRICT, "{\"fs\":{\"deny\":[\"${tmp}/x\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.deny[0] \"${tmp}/x\": it lies in a directory that is "
+	 "the extension's own; remove it"},
+	{STRICT, "{\"net\":{\"connect\":[\"example.org:443\"]}}",
+	 ZB_EUNSUPPORTED,
+	 "scope.json:1: net.connect[0] \"example.org:443\": this version has no "
+	 "network grants, the sandbox's network is empty; remove it from "
+	 "net.connect"},
+	{STRICT, "{\"net\":{\"listen\":[\"127.0.0.1:80\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: net.listen[0] \"127.0.0.1:80\": this version has no "
+	 "network grants, the sandbox's network is empty; remove it from "
+	 "net.listen"},
+	{STRICT, "{\"net\":{\"unix\":[\"/run/x.sock\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: net.unix[0] \"/run/x.sock\": this version has no "
+	 "network grants, the sandbox's network is empty; remove it from "
+	 "net.unix"},
+	{STRICT, "{\"protocol\":{\"slash\":[\"clear\",\"/Unjail\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json: protocol.slash[1] \"/Unjail\": this command cannot be "
+	 "granted to an extension; remove it"},
+	{STRICT, "{\"protocol\":{\"call_tool\":[\"bash\"]}}", ZB_EPOLICY,
+	 "scope.json: protocol.call_tool[0] \"bash\": as good as a shell on "
+	 "this host; remove it, or grant it with --yes-i-mean-it"},
+	{STRICT,
+	 "{\"protocol\":{\"intercept\":{\"tool_call\":[\"modify:bash\"]}}}",
+	 ZB_EPOLICY,
+	 "scope.json: protocol.intercept.tool_call[0] \"modify:bash\": lets the "
+	 "extension put its own words into what the host runs; remove it, or "
+	 "grant it with --yes-i-mean-it"},
+	{"observe", NULL, ZB_EPOLICY,
+	 "observe.json: protocol.call_tool[1] \"write\": as good as a shell on "
+	 "this host; remove it, or grant it with --yes-i-mean-it"},
+};
+
+static void refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(refusals); i++) {
+		struct fake_setup s;
+		struct zb_plan plan;
+		int rc;
+
+		setup(&s, refusals[i].base, refusals[i].over);
+		s.fake.many = 65;
+		rc = fake_plan(&s, &plan);
+		if (rc != refusals[i].code)
+			fail_msg("refusal %zu: %d %s", i, rc, s.err.msg);
+		assert_string_equal(s.err.msg, refusals[i].text);
+		fake_done(&s);
+	}
+}
+
+/* What --yes-i-mean-it opens, and what it does not. */
+static void meant(void **state)
+{
+	static const struct {
+		const char *over;
+		enum zb_code code;
+	} rows[] = {
+		{"{\"fs\":{\"read\":[\"~\"]}}", ZB_OK},
+		{"{\"fs\":{\"read\":[\"/\"]}}", ZB_OK},
+		{"{\"fs\":{\"read\":[\"${zot_home}/auth.json\"]}}", ZB_OK},
+		{"{\"fs\":{\"write\":[\"${project}/.git/config\"]}}", ZB_OK},
+		{"{\"protocol\":{\"call_tool\":[\"bash\"]}}", ZB_OK},
+		{"{\"protocol\":{\"slash\":[\"cd\"]}}", ZB_EPOLICY},
+		{"{\"fs\":{\"read\":[\"${zot_home}/zotbox\"]}}", ZB_EPOLICY},
+		{"{\"fs\":{\"read\":[\"/proc/1/root\"]}}", ZB_EPOLICY},
+		{"{\"fs\":{\"write\":[\"${zot_home}/extensions/o/x\"]}}",
+		 ZB_EPOLICY},
+		{"{\"fs\":{\"write\":[\"~\"]}}", ZB_EUNSUPPORTED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan plan;
+		int rc;
+
+		setup(&s, STRICT, rows[i].over);
+		s.facts.mean_it = true;
+		rc = fake_plan(&s, &plan);
+		if (rc != rows[i].code)
+			fail_msg("row %zu: %d %s", i, rc, s.err.msg);
+		if (!rc)
+			zb_plan_done(&plan);
+		fake_done(&s);
+	}
+}
+
+static void notices(void **state)
+{
+	static const struct {
+		const char *base, *over, *notice;
+	} rows[] = {
+		{STRICT, "{\"fs\":{\"read\":[\"/nope/xyz\"]}}",
+		 "scope fs.read \"/nope/xyz\" does not exist; skipped "
+		 "(scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"read\":[\"~/nowhere\"]}}",
+		 "scope fs.read \"~/nowhere\" does not exist; skipped "
+		 "(scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"read\":[\"~/loop\"]}}",
+		 "scope fs.read \"~/loop\" does not exist; skipped "
+		 "(scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"read\":[\"${project}/sock\"]}}",
+		 "scope fs.read \"${project}/sock\" is neither a file nor a "
+		 "directory; skipped (scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"read\":[\"/tmp\"]}}",
+		 "scope fs.read \"/tmp\" is the extension's own /tmp inside; "
+		 "grant what is below it; skipped (scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"write\":[\"${tmp}/x\"]}}",
+		 "scope fs.write \"${tmp}/x\" needs no grant: it is the "
+		 "extension's own (scope.json: fs.write[0])"},
+		{STRICT, "{\"fs\":{\"write\":[\"${project}/new.txt\"]}}",
+		 "scope fs.write \"${project}/new.txt\" does not exist; "
+		 "skipped: a file that is to be made needs its directory "
+		 "granted, which is not built in this version (scope.json: "
+		 "fs.write[0])"},
+		{STRICT,
+		 "{\"fs\":{\"read\":[\"${project}/.env\"],"
+		 "\"deny\":[\"${project}/.env*\"]}}",
+		 "scope fs.read \"" P "/.env\" is denied by scope.json "
+		 "fs.deny[0]; skipped (scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"deny\":[\"${project}/dangling\"]}}",
+		 "scope fs.deny \"${project}/dangling\" is a dangling symlink "
+		 "to /not/there (scope.json: fs.deny[0])"},
+		{STRICT, "{\"fs\":{\"read\":[\"${xdg_runtime_dir}/x\"]}}",
+		 "scope fs.read \"${xdg_runtime_dir}/x\" is left out: it is "
+		 "not set (scope.json: fs.read[0])"},
+		{STRICT, "{\"fs\":{\"deny\":[\"/usr\"]}}",
+		 "scope fs.deny \"/usr\" does not hold for "
+		 "/run/systemd/resolve/stub-resolv.conf"},
+		{"standard", NULL,
+		 EXT "/away is left out: it leads to nothing inside the "
+		     "extension's directory"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan plan;
+		bool usr = rows[i].over && strstr(rows[i].over, "/usr\"");
+
+		setup(&s, rows[i].base, rows[i].over);
+		if (fake_plan(&s, &plan))
+			fail_msg("row %zu: %s", i, s.err.msg);
+		assert_int_equal(plan.notices.n, 1);
+		if (usr)
+			assert_non_null(
+				strstr(plan.notices.v[0], "does not hold for"));
+		else
+			assert_string_equal(plan.notices.v[0], rows[i].notice);
+		zb_plan_done(&plan);
+		fake_done(&s);
+	}
+}
+
+static void project_states(void **state)
+{
+	static const struct {
+		const char *base, *project;
+		bool uses, refused, known;
+		size_t notices;
+	} rows[] = {
+		{STRICT, P, false, false, true, 0},
+		{STRICT, "/home/u", false, false, false, 0},
+		{STRICT, NULL, false, false, false, 0},
+		{"standard", P, true, false, true, 1}, /* the entry "away" */
+		{"standard", NULL, true, false, false, 2},
+		{"standard", "/nope", true, false, false, 2},
+		{"standard", "/", true, true, false, 2},
+		{"standard", "/home", true, true, false, 2},
+		{"standard", "/home/u", true, true, false, 2},
+		{"standard", ZOT, true, true, false, 2},
+		{"standard", ZOT "/zotbox/other", true, true, false, 2},
+		{"standard", "/tmp", true, true, false, 2},
+		{"standard", "/proc", true, true, false, 2},
+		{"standard", "/home/u/link", true, false, true, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan plan;
+
+		setup(&s, rows[i].base, NULL);
+		s.facts.project = rows[i].project;
+		if (fake_plan(&s, &plan))
+			fail_msg("row %zu: %s", i, s.err.msg);
+		assert_int_equal(plan.uses_project, rows[i].uses);
+		assert_int_equal(!!plan.project_refused, rows[i].refused);
+		assert_int_equal(!!plan.project, rows[i].known);
+		assert_int_equal(plan.notices.n, rows[i].notices);
+		if (rows[i].known)
+			assert_string_equal(plan.project, P);
+		zb_plan_done(&plan);
+		fake_done(&s);
+	}
+}
+
+/* The extension's own project: its code is not subject to the denies. */
+static void project_is_extension(void **state)
+{
+	struct fake_setup s;
+	zb_auto(free) char *text = NULL;
+
+	(void)state;
+	setup(&s, "standard", NULL);
+	s.facts.project = EXT;
+	text = printed(&s);
+	assert_true(has_line(text, "  data    rwcxl " EXT " = " BOX "/data"));
+	assert_false(has_line(text, "  grant   r---l " EXT));
+	assert_non_null(strstr(text, "notice denies below ${project} do not "
+				     "hold for "));
+	fake_done(&s);
+}
+
+static const char *env_of(const struct zb_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_env; i++)
+		if (!strcmp(p->env[i].name, name))
+			return p->env[i].value;
+	return NULL;
+}
+
+static void environment(void **state)
+{
+	struct fake_setup s;
+	struct zb_plan p;
+	struct zb_strv asked = {0};
+
+	(void)state;
+	setup(&s, STRICT,
+	      "{\"env\":{\"pass\":[\"N*\",\"L*\",\"HARMLESS\"],"
+	      "\"set\":{\"NODE_ENV\":\"production\",\"TERM\":\"dumb\"}}}");
+	zb_strv_add(&asked, "WEATHER_*");
+	zb_strv_add(&asked, "NOT_SET");
+	s.facts.requested_env = &asked;
+	zb_strv_add(&s.program.path_prefix, "/home/u/.pyenv/versions/3.11/bin");
+	assert_int_equal(fake_plan(&s, &p), 0);
+	assert_string_equal(env_of(&p, "PATH"),
+			    "/home/u/.pyenv/versions/3.11/bin:/home/u/bin:"
+			    "/usr/local/bin:/usr/bin:/bin");
+	assert_string_equal(env_of(&p, "HOME"), "/home/u");
+	assert_string_equal(env_of(&p, "TMPDIR"), "/tmp");
+	assert_string_equal(env_of(&p, "PWD"), EXT);
+	assert_string_equal(env_of(&p, "LC_TIME"), "de_DE");
+	assert_string_equal(env_of(&p, "HARMLESS"), "1");
+	assert_string_equal(env_of(&p, "NODE_ENV"), "production");
+	assert_string_equal(env_of(&p, "TERM"), "dumb");
+	/* A pattern does not bring what makes programs load code. */
+	assert_null(env_of(&p, "LD_PRELOAD"));
+	assert_null(env_of(&p, "NODE_OPTIONS"));
+	assert_null(env_of(&p, "WEATHER_API_KEY"));
+	assert_int_equal(p.env_withheld.n, 2);
+	assert_string_equal(p.env_withheld.v[0], "WEATHER_API_KEY");
+	assert_string_equal(p.env_withheld.v[1], "github_token");
+	zb_plan_done(&p);
+	/* Its whole name does. */
+	s.scopes[1] = "{\"env\":{\"pass\":[\"NODE_OPTIONS\",\"LD_PRELOAD\"]}}";
+	assert_int_equal(fake_plan(&s, &p), 0);
+	assert_non_null(env_of(&p, "NODE_OPTIONS"));
+	assert_non_null(env_of(&p, "LD_PRELOAD"));
+	zb_plan_done(&p);
+	/* Nothing inherited, nothing passed but what the launcher sets. */
+	s.scopes[1] = "{\"env\":{\"pass\":[\"!reset\"],\"set\":{}}}";
+	assert_int_equal(fake_plan(&s, &p), 0);
+	assert_null(env_of(&p, "PATH"));
+	assert_null(env_of(&p, "HOME"));
+	assert_int_equal(p.n_env, 2); /* PWD, TMPDIR */
+	zb_plan_done(&p);
+	zb_strv_done(&asked);
+	fake_done(&s);
+}
+
+static void verbs_and_limits(void **state)
+{
+	struct fake_setup s;
+	struct zb_plan p;
+
+	(void)state;
+	setup(&s, STRICT,
+	      "{\"protocol\":{\"panels\":\"any\",\"events\":[\"turn_end\"],"
+	      "\"tools\":[\"a\"],\"commands\":false,"
+	      "\"intercept\":{\"tool_call\":[\"block\"],\"turn_start\":[]}},"
+	      "\"limits\":{\"memory\":\"1G\",\"tool_seconds\":null}}");
+	assert_int_equal(fake_plan(&s, &p), 0);
+	assert_true(zb_plan_verb(&p, ZB_VERB_PANELS, NULL));
+	assert_true(p.scope.verbs[ZB_VERB_PANELS].any);
+	assert_true(zb_plan_verb(&p, ZB_VERB_EVENTS, NULL));
+	assert_true(zb_plan_verb(&p, ZB_VERB_EVENTS, "turn_end"));
+	assert_false(zb_plan_verb(&p, ZB_VERB_EVENTS, "turn_start"));
+	assert_true(zb_plan_verb(&p, ZB_VERB_TOOLS, "a"));
+	assert_false(zb_plan_verb(&p, ZB_VERB_TOOLS, "b"));
+	assert_false(zb_plan_verb(&p, ZB_VERB_COMMANDS, "a"));
+	assert_false(zb_plan_verb(&p, ZB_VERB_COMMANDS, NULL));
+	assert_false(zb_plan_verb(&p, ZB_VERB_SUBMIT, NULL));
+	assert_false(zb_plan_verb(&p, ZB_VERB_SLASH, NULL));
+	assert_true(zb_plan_verb(&p, ZB_VERB_INTERCEPT, NULL));
+	assert_true(zb_plan_verb(&p, ZB_VERB_INTERCEPT, "tool_call"));
+	assert_false(zb_plan_verb(&p, ZB_VERB_INTERCEPT, "turn_start"));
+	assert_true(zb_plan_intercept(&p, "tool_call", "block"));
+	assert_false(zb_plan_intercept(&p, "tool_call", "replace"));
+	assert_false(zb_plan_intercept(&p, "assistant_message", NULL));
+	assert_int_equal(zb_plan_limit(&p, ZB_LIMIT_MEMORY), 1 << 30);
+	assert_true(zb_plan_limit(&p, ZB_LIMIT_TOOL_SECONDS) == UINT64_MAX);
+	assert_true(zb_plan_limit(&p, ZB_LIMIT_CPU_SECONDS) == UINT64_MAX);
+	assert_int_equal(zb_plan_limit(&p, ZB_LIMIT_PROCESSES), 64);
+	zb_plan_done(&p);
+	fake_done(&s);
+}
+
+static void bad_facts(void **state)
+{
+	static const struct {
+		size_t field;
+		const char *value, *text;
+	} rows[] = {
+		{offsetof(struct zb_facts, home), "u",
+		 "HOME must be an absolute path, not \"u\""},
+		{offsetof(struct zb_facts, home), NULL,
+		 "HOME must be an absolute path, not \"\""},
+		{offsetof(struct zb_facts, home), "/",
+		 "HOME is /: a sandbox needs a HOME that is a directory of its "
+		 "own"},
+		{offsetof(struct zb_facts, home), "/tmp",
+		 "HOME is /tmp: a sandbox needs a HOME that is a directory of "
+		 "its own"},
+		{offsetof(struct zb_facts, zot_home), "",
+		 "ZOT_HOME must be an absolute path, not \"\""},
+		{offsetof(struct zb_facts, private_home), NULL,
+		 "the private home must be an absolute path, not \"\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+
+		setup(&s, STRICT, NULL);
+		*(const char **)((char *)&s.facts + rows[i].field) =
+			rows[i].value;
+		assert_int_equal(fake_plan(&s, &p), ZB_EUSAGE);
+		assert_string_equal(s.err.msg, rows[i].text);
+		fake_done(&s);
+	}
+}
+
+static void program_must_be_there(void **state)
+{
+	static const struct {
+		const char *exec, *over, *text;
+		enum zb_code code;
+	} rows[] = {
+		{"/opt/few/a", NULL,
+		 "cannot run /opt/few/a: it is not visible in the sandbox",
+		 ZB_EPOLICY},
+		{"/etc/hosts", NULL,
+		 "cannot run /etc/hosts: /etc/hosts is visible in the sandbox, "
+		 "but may not execute",
+		 ZB_EPOLICY},
+		{"/opt/few/a", "{\"fs\":{\"exec\":[\"/opt/few/a\"]}}", "",
+		 ZB_OK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+
+		setup(&s, STRICT, rows[i].over);
+		s.program.exec_path = unconst(rows[i].exec);
+		assert_int_equal(fake_plan(&s, &p), rows[i].code);
+		assert_string_equal(s.err.msg, rows[i].text);
+		if (!rows[i].code)
+			zb_plan_done(&p);
+		fake_done(&s);
+	}
+	{
+		struct fake_setup s;
+		struct zb_plan p;
+
+		setup(&s, STRICT, NULL);
+		s.needs[1].path = unconst("/usr/lib/none");
+		assert_int_equal(fake_plan(&s, &p), ZB_EPOLICY);
+		assert_string_equal(s.err.msg,
+				    "runtimes/python.json needs /usr/lib/none, "
+				    "which is not there");
+		fake_done(&s);
+	}
+}
+
+/* One user, whatever it is called. */
+static void accounts(void **state)
+{
+	static const struct {
+		const char *name, *passwd;
+	} rows[] = {
+		{"u", "u:x:1000:1000:u:/home/u:/bin/sh\n"},
+		{"a:b", "1000:x:1000:1000:1000:/home/u:/bin/sh\n"},
+		{"a\nroot", "1000:x:1000:1000:1000:/home/u:/bin/sh\n"},
+		{NULL, "1000:x:1000:1000:1000:/home/u:/bin/sh\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+
+		setup(&s, STRICT, NULL);
+		s.facts.user_name = rows[i].name;
+		assert_int_equal(fake_plan(&s, &p), 0);
+		assert_string_equal(
+			p.places[zb_plan_place(&p, "/etc/passwd")].content,
+			rows[i].passwd);
+		zb_plan_done(&p);
+		fake_done(&s);
+	}
+}
+
+/* What the renderers rely on, for whatever is granted. */
+
+static unsigned long seed = 99;
+
+static unsigned pick(unsigned n)
+{
+	seed = seed * 6364136223846793005ul + 1442695040888963407ul;
+	return (unsigned)(seed >> 33) % n;
+}
+
+static bool keeps_order(const struct zb_plan *p)
+{
+	for (size_t i = 0; i < p->n_places; i++)
+		for (size_t k = i + 1; k < p->n_places; k++)
+			if (zb_path_below(p->places[i].path, p->places[k].path))
+				return false; /* also: twice the same */
+	return true;
+}
+
+static void check_place(const struct zb_plan *p, size_t i)
+{
+	const struct zb_place *q = &p->places[i];
+	zb_auto(free) char *canon = zb_path_join(NULL, q->path);
+	bool carved_below = false;
+
+	assert_string_equal(canon, q->path);
+	for (size_t k = 0; k < p->n_places; k++) {
+		const struct zb_place *o = &p->places[k];
+
+		if (k == i || !zb_path_below(o->path, q->path))
+			continue;
+		/* Nothing is mounted below a link or a file. */
+		assert_int_not_equal(q->kind, ZB_PLACE_LINK);
+		assert_true(q->is_dir);
+		carved_below = carved_below || o->carved;
+	}
+	assert_int_equal(q->brokered, carved_below && !q->carved);
+	/* Every directory between HOME and a place in it is held. */
+	if (q->kind != ZB_PLACE_HOME && zb_path_below(q->path, p->home_real)) {
+		zb_auto(free) char *dir = zb_path_dir(q->path);
+
+		while (strcmp(dir, p->home_real) != 0) {
+			int k = zb_plan_place(p, dir);
+			char *up = zb_path_dir(dir);
+
+			assert_int_not_equal(p->places[k].kind, ZB_PLACE_HOME);
+			free(dir);
+			dir = up;
+		}
+	}
+	if (q->source)
+		assert_int_equal(q->source[0], '/');
+}
+
+static void invariants(void **state)
+{
+	static const char *const values[] = {
+		"~/src",
+		"${project}",
+		"${project}/sub",
+		"~/.config/weather",
+		"~/link",
+		"/tmp/work/p",
+		"/tmp/work",
+		"/tmp/one.txt",
+		"${project}/*.c",
+		"~/.pyenv",
+		"/opt/few",
+		"/usr/share/doc",
+		"/etc",
+		"~/src/other/x.txt",
+		"${project}/secrets",
+		"/usr",
+		"/bin",
+		"/lib64",
+	};
+	static const char *const denies[] = {
+		"${project}/**/.env*", "~/src/**/*.pem", "/tmp/**/.env",
+		"${project}/linked",   "${project}/sub", "~/**/token",
+	};
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct zb_buf b = {0};
+		struct fake_setup s;
+		struct zb_plan p;
+		bool standard = pick(2);
+
+		zb_buf_adds(&b, "{\"fs\":{\"read\":[");
+		for (unsigned i = 0, n = pick(6); i < n; i++)
+			zb_buf_addf(&b, "%s\"%s\"", i ? "," : "",
+				    values[pick(ZB_ARRAY_LEN(values))]);
+		zb_buf_adds(&b, "],\"deny\":[");
+		for (unsigned i = 0, n = pick(3); i < n; i++)
+			zb_buf_addf(&b, "%s\"%s\"", i ? "," : "",
+				    denies[pick(ZB_ARRAY_LEN(denies))]);
+		zb_buf_adds(&b, "],\"exec\":[\"git\"]}}");
+		setup(&s, standard ? "standard" : STRICT, zb_buf_str(&b));
+		if (fake_plan(&s, &p))
+			fail_msg("%s: %s", zb_buf_str(&b), s.err.msg);
+		if (!keeps_order(&p))
+			fail_msg("%s: out of order", zb_buf_str(&b));
+		for (size_t i = 0; i < p.n_places; i++)
+			check_place(&p, i);
+		zb_plan_done(&p);
+		zb_buf_done(&b);
+		fake_done(&s);
+	}
+}
+
+static void each_path_is_looked_at_once(void **state)
+{
+	struct fake_setup s;
+	struct zb_plan p;
+
+	(void)state;
+	setup(&s, "standard", NULL);
+	assert_int_equal(fake_plan(&s, &p), 0);
+	assert_true(s.fake.looks < 60);
+	zb_plan_done(&p);
+	fake_done(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(meant),
+		cmocka_unit_test(notices),
+		cmocka_unit_test(project_states),
+		cmocka_unit_test(project_is_extension),
+		cmocka_unit_test(environment),
+		cmocka_unit_test(verbs_and_limits),
+		cmocka_unit_test(bad_facts),
+		cmocka_unit_test(program_must_be_there),
+		cmocka_unit_test(accounts),
+		cmocka_unit_test(invariants),
+		cmocka_unit_test(each_path_is_looked_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
