@@ -448,19 +448,46 @@ bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,
 	return !memchr(zb_buf_str(&m->raw), '\0', m->raw.len);
 }
 
+#define ONES  UINT64_C(0x0101010101010101)
+#define HIGHS UINT64_C(0x8080808080808080)
+
+/* Bytes of plain ASCII at the start of @s, eight at a time; may stop early at
+ * a word with a backslash, a DEL or a byte over it. */
+static size_t plain_run(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (n - i >= sizeof(uint64_t)) {
+		uint64_t w, slash, del;
+
+		memcpy(&w, s + i, sizeof(w));
+		slash = (w ^ ONES * '\\') - ONES;
+		del = (w ^ ONES * 0x7f) - ONES;
+		if ((w | slash | del) & HIGHS)
+			break;
+		i += sizeof(w);
+	}
+	return i;
+}
+
 /* Would unescaping and cleaning surely change nothing? True for plain ASCII
  * with the escapes that stand for themselves. */
 static bool surely_clean(const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	for (size_t i = plain_run(s, n); i < n; i += plain_run(s + i, n - i)) {
+		size_t stop = n - i < 8 ? n : i + 8;
 
-		if (c >= 0x7f)
-			return false;
-		if (c != '\\')
-			continue;
-		if (++i >= n || !strchr("\"\\/nt", s[i]))
-			return false;
+		/* This word has one; or it is the rest. */
+		for (; i < stop; i++) {
+			unsigned char c = (unsigned char)s[i];
+
+			if (c >= 0x7f)
+				return false;
+			if (c != '\\')
+				continue;
+			if (++i >= n || !strchr("\"\\/nt", s[i]))
+				return false;
+		}
 	}
 	return true;
 }

@@ -1,6 +1,7 @@
 /* mediator_internal.h - what the parts of the mediator share: mediator.c (state
  * and entry points), mediator_frame.c (a frame taken apart and put together
- * again), mediator_ext.c and mediator_host.c (one handler a frame type). */
+ * again), and the handlers of frame types in mediator_ext.c,
+ * mediator_register.c, mediator_reply.c and mediator_host.c. */
 #ifndef ZB_MEDIATOR_INTERNAL_H
 #define ZB_MEDIATOR_INTERNAL_H
 
@@ -164,10 +165,44 @@ bool zb_med_peek_string(const char *head, size_t n, const char *key, char *out,
 /* ---- mediator_ext.c ---- */
 
 void zb_med_from_ext(struct zb_mediator *m, struct zb_view *v);
-/* Does this element of a list of names stay? Records it if not. */
+/* A frame that is of no use: logged, dropped. */
+void zb_med_drop(struct zb_mediator *m, const char *why);
+/* Pass a frame that nobody waits for, unless something is wrong with it. */
+bool zb_med_pass_plain(struct zb_mediator *m, struct zb_view *v);
+/* The panel @id is the open one now. */
+void zb_med_open_panel(struct zb_mediator *m, const char *id);
+/* The id of a panel, copied; false if there is none of use. It names a thing
+ * on the user's screen: nothing that a terminal acts on. */
+bool zb_med_panel_id(struct zb_mediator *m, const struct zb_part *p,
+		     const char *field, char **out);
+
+/* ---- mediator_register.c ---- */
+
+void zb_med_on_hello(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_ready(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_shutdown_ack(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_register_command(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_register_tool(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_subscribe(struct zb_mediator *m, struct zb_view *v);
+/* Does this element of a list of names stay? Said once if not. */
 bool zb_med_keep_name(struct zb_mediator *m, const struct zb_frame_row *row,
 		      const struct zb_field *field, const char *name,
 		      size_t len);
+/* The record of something an intercept may not do. @part: "block"... */
+void zb_med_refuse_intercept(struct zb_mediator *m, const char *event,
+			     const char *part);
+
+/* ---- mediator_reply.c ---- */
+
+/* Note what is wrong with a frame, unless something was before. */
+void zb_med_note_bad(struct zb_view *v, const char *why);
+void zb_med_on_tool_result(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_command_response(struct zb_mediator *m, struct zb_view *v);
+void zb_med_on_intercept_response(struct zb_mediator *m, struct zb_view *v);
+/* May this text reach the editor or the prompt queue, where a leading `!` or
+ * `/` acts? Asked of what the extension wrote (m->raw) and of what the host
+ * would get (m->clean). Records it if not. */
+bool zb_med_text_allowed(struct zb_mediator *m, enum zb_verb verb);
 
 /* ---- mediator_host.c ---- */
 

@@ -374,8 +374,8 @@ int zb_slash_name(const char *s, size_t len, struct zb_buf *out)
 
 static bool base64_char(unsigned char c)
 {
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-	       (c >= '0' && c <= '9') || c == '+' || c == '/';
+	return (unsigned)((c | 0x20) - 'a') < 26 || (unsigned)(c - '0') < 10 ||
+	       c == '+' || c == '/';
 }
 
 bool zb_base64_valid(const char *s, size_t len)
