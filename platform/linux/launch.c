@@ -7,9 +7,9 @@
  *	                       capabilities away
  *	                       exec ---------------------> checks, Landlock,
  *	READY, listener, / <----------------------------- seccomp
- *	(broker starts)
- *	go -----------------------------------------------> fork
- *	CHILD <-------------------------------------------- child, before execve
+ *	(broker starts)                                    fork
+ *	CHILD <-------------------------------------------- child, waits
+ *	go -----------------------------------------------> child execs
  *	STARTED <------------------------------------------ execve worked
  *
  * bwrap gets /dev/null and a pipe as its standard descriptors: its monitor

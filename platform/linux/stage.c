@@ -9,11 +9,11 @@
  *     saw, and read-only where the plan says so: a path that was swapped
  *     between planning and mounting ends it here
  *  3. Landlock, then the seccomp filter with its listener
- *  4. listener and an O_PATH of / go to the driver; wait for its word, since
- *     from now on a watched call needs somebody who answers
- *  5. fork: the child takes the program's stdio, limits, and execs; we let go
- *     of stdio (its end must mean that the extension closed it), reap, and
- *     report how the first process ended
+ *  4. listener and an O_PATH of / go to the driver
+ *  5. fork: the child takes the program's stdio and limits, waits for the
+ *     driver's word, since execve needs somebody who answers, and execs; we
+ *     let go of stdio (its end must mean that the extension closed it), reap,
+ *     and report how the first process ended
  *
  * Should: end as soon as the driver's end of the socket closes, however the
  * driver died; that ends the pid namespace and everything in it.
@@ -324,13 +324,12 @@ static int load_filter(const struct stage *st)
 	return (int)fd;
 }
 
-/* Confine ourselves, hand over what the driver needs, wait for its word. */
+/* Confine ourselves, hand over what the driver needs. */
 static void enter(const struct stage *st)
 {
 	struct zb_stage_msg ready = {.type = ZB_STAGE_READY};
 	int fds[2];
 	long fd;
-	char go = 0;
 
 	if (st->conf->flags & ZB_STAGE_LANDLOCK)
 		landlock(st);
@@ -347,8 +346,6 @@ static void enter(const struct stage *st)
 		tell(st->ctrl, &ready, fds, 1);
 	}
 	sys1(SYS_close, fds[0]);
-	if (sys3(SYS_read, st->ctrl, &go, 1) != 1 || go != ZB_STAGE_GO)
-		leave(1);
 }
 
 static void apply_rlimits(const struct stage *st)
@@ -401,9 +398,9 @@ static _Noreturn void become_program(const struct stage *st, int failed)
 	char **argv = vector(st, conf->argv), **envp = vector(st, conf->envp);
 	const char *path = text(st, conf->exec);
 	long err;
+	char go = 0;
 
 	sys0(SYS_setsid);
-	tell(st->ctrl, &here, NULL, 0);
 	for (int i = 0; i < 3 && !(conf->flags & ZB_STAGE_SELF_TEST); i++)
 		if (sys3(SYS_dup3, conf->stdio[i], i, 0) < 0)
 			fail(st->ctrl, 0, "standard descriptors", NULL);
@@ -412,11 +409,14 @@ static _Noreturn void become_program(const struct stage *st, int failed)
 		fail(st->ctrl, err, "close descriptors", NULL);
 	apply_rlimits(st);
 	default_signals();
+	/* The program is nobody's secret, and the broker must see its calls,
+	 * from execve on. */
+	sys5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+	tell(st->ctrl, &here, NULL, 0);
+	if (sys3(SYS_read, st->ctrl, &go, 1) != 1 || go != ZB_STAGE_GO)
+		leave(1);
 	if (conf->flags & ZB_STAGE_SELF_TEST)
 		zb_stage_self_test(st);
-	/* The program is nobody's secret, and the broker must see its calls,
-	 * from this one on. */
-	sys5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
 	err = sys3(SYS_execve, path, argv, envp);
 	sys3(SYS_write, failed, "x", 1);
 	fail(st->ctrl, err, "start", path);
@@ -488,7 +488,8 @@ static _Noreturn void run(const struct stage *st)
 		become_program(st, fds[1]);
 	keep(st->ctrl, (int)children, fds[0]);
 	sys2(SYS_munmap, st->base, st->conf->size);
-	/* End of file: execve closed the other end. */
+	/* End of file: execve closed the other end (or the child never got
+	 * its word: then the driver is gone). */
 	if (sys3(SYS_read, 2, &c, 1) == 0)
 		tell(0, &started, NULL, 0);
 	sys1(SYS_close, 2);

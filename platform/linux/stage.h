@@ -62,7 +62,7 @@ struct zb_stage_config {
 
 enum zb_stage_type {
 	ZB_STAGE_READY = 1, /* carries listener (if any) and O_PATH of / */
-	ZB_STAGE_CHILD,	    /* sent by the program's process before execve */
+	ZB_STAGE_CHILD,	    /* sent by the program's process, which waits */
 	ZB_STAGE_STARTED,   /* execve worked */
 	ZB_STAGE_EXITED,    /* @value: wait status of the first process */
 	ZB_STAGE_FAILED,    /* @text: what, @value: errno or 0, @code */
