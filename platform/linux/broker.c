@@ -116,6 +116,13 @@ static struct zb_call *new_call(struct zb_broker *b)
 	return c;
 }
 
+static void free_call(struct zb_call *c)
+{
+	if (c)
+		zb_forget_memos(c);
+	free(c);
+}
+
 static void send_notes(struct zb_call *c)
 {
 	struct zb_note *n;
@@ -168,8 +175,8 @@ static void decide(struct zb_call *c)
 		c->row->handle(c);
 	answer(c);
 	send_notes(c);
-	zb_found_done(&c->found);
-	zb_found_done(&c->found2);
+	zb_spot_done(&c->found);
+	zb_spot_done(&c->found2);
 	zb_jail_walk_done(&c->walk);
 }
 
@@ -211,7 +218,7 @@ static void *worker_main(void *arg)
 		c->confined = !confine();
 	}
 	zb_workers_run(&b->workers, c);
-	free(c);
+	free_call(c);
 	announce(b, one_less);
 	release(b);
 	return NULL;
@@ -300,7 +307,7 @@ static void *notify_main(void *arg)
 		c->confined = true;
 		serve(b, c);
 	}
-	free(c);
+	free_call(c);
 	/* Nobody receives any more: later calls fail instead of waiting. */
 	retire_listener(b);
 	announce(b, one_less);

@@ -196,9 +196,7 @@ enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b)
 	return a == ZB_ALLOW ? b : a;
 }
 
-/* Is the answer the same for all that exists in the place? Then its own path
- * serves, and the object's need not be looked up. */
-static bool is_uniform(const struct zb_place *p)
+bool zb_is_uniform(const struct zb_place *p)
 {
 	switch (p->kind) {
 	case ZB_PLACE_SYSTEM:
@@ -220,7 +218,7 @@ static bool is_uniform(const struct zb_place *p)
 	return false;
 }
 
-enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_found *f)
+enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f)
 {
 	const struct zb_plan *plan = c->b->plan;
 	struct zb_query q = {
@@ -230,10 +228,11 @@ enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_found *f)
 		.exists = true,
 	};
 
-	if (f->place >= 0 && is_fs(op) && is_uniform(&plan->places[f->place])) {
+	if (f->place >= 0 && is_fs(op) &&
+	    zb_is_uniform(&plan->places[f->place])) {
 		q.target = plan->places[f->place].path;
 	} else {
-		int rc = f->path[0] ? 0 : zb_found_name(&c->b->jail, f);
+		int rc = zb_spot_name(&c->b->jail, f);
 
 		if (rc) {
 			f->err = -rc;
@@ -252,7 +251,7 @@ enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
 	return zb_evaluate_fast(c->b->plan, &q);
 }
 
-void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_found *f,
+void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_spot *f,
 		     const char *asked, enum zb_ask ask)
 {
 	struct zb_refusal r = {
@@ -265,8 +264,8 @@ void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_found *f,
 	};
 	int rc = f->err ? -f->err : 0;
 
-	if (!rc && !f->path[0])
-		rc = zb_found_name(&c->b->jail, f);
+	if (!rc)
+		rc = zb_spot_name(&c->b->jail, f);
 	if (rc) { /* gone, or not where it should be: nothing to name */
 		zb_say_errno(c, -rc);
 		return;
@@ -312,9 +311,9 @@ void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
 
 bool zb_locate(struct zb_call *c, enum zb_op op, const char *asked,
 	       const char *full, bool follow, enum zb_ask ask,
-	       struct zb_found *f)
+	       struct zb_spot *f)
 {
-	zb_found_done(f);
+	zb_spot_done(f);
 	zb_find(&c->b->jail, full, follow, f);
 	if (f->fd < 0) {
 		zb_missing(c, op, asked, full, follow, f->err, ask);
@@ -366,7 +365,7 @@ static void look_at_name(const struct zb_jail *j, struct zb_name *n)
 }
 
 bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
-		    const char *full, enum zb_ask ask, struct zb_found *dir,
+		    const char *full, enum zb_ask ask, struct zb_spot *dir,
 		    struct zb_name *out)
 {
 	const struct zb_jail *j = &c->b->jail;
@@ -380,7 +379,7 @@ bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
 		zb_say_continue(c);
 		return false;
 	}
-	zb_found_done(dir);
+	zb_spot_done(dir);
 	zb_find(j, parent, true, dir);
 	if (dir->fd < 0) {
 		zb_missing(c, op, asked, full, false, dir->err, ask);
@@ -390,7 +389,7 @@ bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
 		leave(c, EACCES);
 		return false;
 	}
-	rc = S_ISDIR(dir->mode) ? zb_found_name(j, dir) : -ENOTDIR;
+	rc = S_ISDIR(dir->mode) ? zb_spot_name(j, dir) : -ENOTDIR;
 	if (!rc && snprintf(out->path, sizeof(out->path), "%s/%s",
 			    strcmp(dir->path, "/") ? dir->path : "",
 			    out->name) >= (int)sizeof(out->path))

@@ -78,7 +78,7 @@ static bool loader(int fd, const char *head, size_t n, char *out, size_t cap)
 
 /* What the program in @f needs to start. Return: false: nothing, or it cannot
  * be read. */
-static bool needs(const struct zb_found *f, char *out, size_t cap)
+static bool needs(const struct zb_spot *f, char *out, size_t cap)
 {
 	char link[ZB_FD_LINK], head[HEAD];
 	zb_auto(fd) int fd = -1;
@@ -98,7 +98,7 @@ static bool needs(const struct zb_found *f, char *out, size_t cap)
 /* May @c->found be started? Return: false if the answer is said. */
 static bool may_start(struct zb_call *c, const char *asked)
 {
-	struct zb_found *f = &c->found;
+	struct zb_spot *f = &c->found;
 
 	if (!S_ISREG(f->mode)) {
 		zb_say_continue(c); /* the kernel's own EACCES */

@@ -61,6 +61,15 @@ enum zb_said {
 	ZB_SAID_SENT,  /* answered already, or nobody waits any more */
 };
 
+/* A directory without a link on the way, in a read-only place: an open in it
+ * was judged before (broker_open.c). */
+#define ZB_MEMOS 64
+struct zb_memo {
+	char *dir;
+	size_t len;
+	uint64_t mnt;
+};
+
 struct zb_call {
 	struct zb_broker *b;
 	const struct zb_row *row;
@@ -73,8 +82,9 @@ struct zb_call {
 	enum zb_said said;
 	int64_t value;
 	struct zb_note *notes;
+	struct zb_memo memos[ZB_MEMOS];
 	/* Scratch; descriptors in it are closed when the call is answered. */
-	struct zb_found found, found2;
+	struct zb_spot found, found2;
 	struct zb_jail_walk walk;
 	char asked[PATH_MAX], asked2[PATH_MAX];
 	char full[PATH_MAX], full2[PATH_MAX];
@@ -122,14 +132,16 @@ struct zb_refusal {
 /* Say the errno and note the denial. */
 void zb_refuse(struct zb_call *c, const struct zb_refusal *r);
 
-/* broker.c: judging. */
-enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_found *f);
+/* broker.c: judging. Is the answer the same for all that exists in the place?
+ * Then its own path serves, and the object's need not be looked up. */
+bool zb_is_uniform(const struct zb_place *p);
+enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f);
 enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
 				const char *target);
 /* The more careful of two. */
 enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b);
 /* Refuse @op on @f, which exists inside. */
-void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_found *f,
+void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_spot *f,
 		     const char *asked, enum zb_ask ask);
 /* @full leads nowhere (errno @err): walk it, answer, and note it if that is
  * because it is hidden. */
@@ -139,11 +151,11 @@ void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
  * answer is said. A path on /proc is left to the kernel. */
 bool zb_locate(struct zb_call *c, enum zb_op op, const char *asked,
 	       const char *full, bool follow, enum zb_ask ask,
-	       struct zb_found *f);
+	       struct zb_spot *f);
 
 /* A name in a directory, for calls that make or remove it. */
 struct zb_name {
-	struct zb_found *dir;
+	struct zb_spot *dir;
 	char name[NAME_MAX + 1];
 	char path[PATH_MAX]; /* canonical */
 	int place;
@@ -154,7 +166,7 @@ struct zb_name {
 /* Resolve all but the last component of @full; @dir lives in the call.
  * Return: false if the answer is said. */
 bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
-		    const char *full, enum zb_ask ask, struct zb_found *dir,
+		    const char *full, enum zb_ask ask, struct zb_spot *dir,
 		    struct zb_name *out);
 enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
 			      const struct zb_name *n);
@@ -170,7 +182,8 @@ void zb_take_umask(struct zb_call *c);
 void zb_inject(struct zb_call *c, int fd, bool cloexec);
 
 /* The handlers, by file. */
-void zb_call_open(struct zb_call *c);	/* broker_open.c */
+void zb_call_open(struct zb_call *c); /* broker_open.c */
+void zb_forget_memos(struct zb_call *c);
 void zb_call_exec(struct zb_call *c);	/* broker_exec.c */
 void zb_call_remove(struct zb_call *c); /* broker_paths.c */
 void zb_call_make(struct zb_call *c);

@@ -42,9 +42,9 @@ static bool subject(struct zb_call *c, enum zb_op op, enum zb_ask ask,
 	if (!by_fd && !c->asked[0])
 		by_fd = r->dir >= 0 && flags & AT_EMPTY_PATH;
 	if (by_fd && zb_arg_dir(c, r->dir) != AT_FDCWD) {
-		zb_found_fd(&c->b->jail,
-			    zb_peer_fd(c->tid, zb_arg_dir(c, r->dir)),
-			    &c->found);
+		zb_spot_fd(&c->b->jail,
+			   zb_peer_fd(c->tid, zb_arg_dir(c, r->dir)),
+			   &c->found);
 		if (c->found.fd >= 0 && !c->found.proc)
 			return true;
 		zb_say_errno(c, c->found.fd < 0 ? c->found.err : EACCES);
@@ -123,7 +123,7 @@ static bool is_set_id(struct zb_call *c, mode_t mode)
 {
 	if (!(mode & 06000) || S_ISDIR(c->found.mode))
 		return false;
-	if (!c->found.path[0] && zb_found_name(&c->b->jail, &c->found)) {
+	if (zb_spot_name(&c->b->jail, &c->found)) {
 		zb_say_errno(c, EPERM);
 		return true;
 	}
@@ -158,12 +158,12 @@ void zb_call_chmod(struct zb_call *c)
  * answered: not one that can be written through, or its mount cannot. */
 static bool writable_fd(struct zb_call *c)
 {
-	struct zb_found *f = &c->found;
+	struct zb_spot *f = &c->found;
 	struct statfs fs;
 	int flags;
 
 	c->asked[0] = '\0';
-	zb_found_fd(&c->b->jail, zb_peer_fd(c->tid, zb_arg_dir(c, 0)), f);
+	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, zb_arg_dir(c, 0)), f);
 	if (f->fd < 0) {
 		zb_say_errno(c, EBADF);
 		return false;
@@ -175,7 +175,7 @@ static bool writable_fd(struct zb_call *c)
 	}
 	if (fstatfs(f->fd, &fs) || !(fs.f_flags & ST_READONLY))
 		return true;
-	if (zb_found_name(&c->b->jail, f)) {
+	if (zb_spot_name(&c->b->jail, f)) {
 		zb_say_errno(c, EROFS);
 		return false;
 	}

@@ -206,7 +206,7 @@ static void connect_inet(struct zb_call *c, const struct request *q)
 static void connect_path(struct zb_call *c, const struct request *q)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	struct zb_found *f = &c->found;
+	struct zb_spot *f = &c->found;
 	int rc;
 
 	c->acts = true;

@@ -52,14 +52,11 @@ static struct opening want(const struct zb_call *c)
 /* Let the descriptor be as the caller asked, and theirs. Takes @fd. */
 static void hand_over(struct zb_call *c, const struct opening *o, int fd)
 {
+	const uint32_t kept = O_APPEND | O_DIRECT | O_NOATIME;
 	zb_auto(fd) int own = fd;
-	int flags;
 
-	if (!(o->flags & O_NONBLOCK)) {
-		flags = fcntl(own, F_GETFL);
-		if (flags >= 0)
-			fcntl(own, F_SETFL, flags & ~O_NONBLOCK);
-	}
+	if (!(o->flags & O_NONBLOCK))
+		fcntl(own, F_SETFL, (int)(o->flags & kept));
 	zb_inject(c, own, o->flags & O_CLOEXEC);
 }
 
@@ -118,7 +115,7 @@ static bool mode_refuses(const struct zb_call *c)
 
 static void open_existing(struct zb_call *c, const struct opening *o)
 {
-	struct zb_found *f = &c->found;
+	struct zb_spot *f = &c->found;
 	enum zb_op op;
 	enum zb_verdict v = judge(c, o, &op);
 	int e = plain_error(o, f->mode);
@@ -176,11 +173,27 @@ static void create(struct zb_call *c, const struct opening *o,
 	hand_over(c, o, zb_steal_fd(&fd));
 }
 
+/* Making @n, and opening what is made. */
+static enum zb_verdict judge_new(struct zb_call *c, const struct opening *o,
+				 const struct zb_name *n)
+{
+	enum zb_verdict v = zb_judge_name(c, ZB_OP_FS_CREATE, n);
+	struct zb_name made = *n;
+
+	made.exists = true;
+	made.mode = S_IFREG;
+	if (v != ZB_DENY && o->read)
+		v = zb_stricter(v, zb_judge_name(c, ZB_OP_FS_READ, &made));
+	if (v != ZB_DENY && o->write)
+		v = zb_stricter(v, zb_judge_name(c, ZB_OP_FS_WRITE, &made));
+	return v;
+}
+
 /* @n is a name that does not exist, in a directory that does. */
 static void create_name(struct zb_call *c, const struct opening *o,
 			const struct zb_name *n)
 {
-	switch (zb_judge_name(c, ZB_OP_FS_CREATE, n)) {
+	switch (judge_new(c, o, n)) {
 	case ZB_ALLOW:
 		zb_say_continue(c);
 		return;
@@ -207,9 +220,9 @@ static bool open_new(struct zb_call *c, const struct opening *o)
 			   w->err ? w->err : ENOENT, ZB_ASK_OPEN);
 		return true;
 	}
-	zb_found_done(n.dir);
-	zb_found_fd(&c->b->jail, zb_steal_fd(&w->dir), n.dir);
-	if (n.dir->fd < 0 || zb_found_name(&c->b->jail, n.dir) ||
+	zb_spot_done(n.dir);
+	zb_spot_fd(&c->b->jail, zb_steal_fd(&w->dir), n.dir);
+	if (n.dir->fd < 0 || zb_spot_name(&c->b->jail, n.dir) ||
 	    snprintf(n.path, sizeof(n.path), "%s/%s",
 		     strcmp(n.dir->path, "/") ? n.dir->path : "",
 		     w->name) >= (int)sizeof(n.path)) {
@@ -234,7 +247,7 @@ static void open_nameless(struct zb_call *c, const struct opening *o)
 		zb_say_errno(c, ENOTDIR);
 		return;
 	}
-	if (zb_found_name(&c->b->jail, &c->found)) {
+	if (zb_spot_name(&c->b->jail, &c->found)) {
 		zb_say_errno(c, ENOENT);
 		return;
 	}
@@ -247,6 +260,87 @@ static void open_nameless(struct zb_call *c, const struct opening *o)
 	}
 	n.place = c->found.place;
 	create_name(c, o, &n);
+}
+
+/* Most opens at a start are of many files in few directories that the sandbox
+ * cannot change. Once one of these was found to be without a link on the way,
+ * one look at the last name decides: a file or directory in the same mount is
+ * judged by its place, and what is absent there is absent outside as well.
+ * The floor decides in any case; at stake is only what is recorded. */
+
+static struct zb_memo *memo_of(struct zb_call *c, const char *path, size_t len)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)path[i]) * 16777619u;
+	return &c->memos[h % ZB_MEMOS];
+}
+
+static size_t dir_len(const char *path)
+{
+	return (size_t)(strrchr(path, '/') - path);
+}
+
+/* Does @path lie in a directory known by now, and may it be read? */
+static bool is_known(struct zb_call *c, const char *path)
+{
+	const struct zb_plan *plan = c->b->plan;
+	size_t len = dir_len(path);
+	const struct zb_memo *m = memo_of(c, path, len);
+	struct zb_query q = {.op = ZB_OP_FS_READ, .exists = true};
+	struct statx sx;
+
+	if (m->len != len || !len || memcmp(m->dir, path, len) != 0 ||
+	    strlen(path + len + 1) > NAME_MAX)
+		return false;
+	q.place = zb_jail_place(&c->b->jail, m->mnt);
+	if (q.place < 0)
+		return false;
+	q.target = plan->places[q.place].path;
+	if (statx(c->b->jail.root, path + 1,
+		  AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_MNT_ID, &sx)) {
+		if (errno != ENOENT)
+			return false;
+		q.exists = false;
+	} else if (sx.stx_mnt_id != m->mnt ||
+		   (!S_ISREG(sx.stx_mode) && !S_ISDIR(sx.stx_mode))) {
+		return false;
+	}
+	q.is_dir = q.exists && S_ISDIR(sx.stx_mode);
+	return zb_evaluate_fast(plan, &q) == ZB_ALLOW;
+}
+
+/* Keep the directory of what was just found at @path. */
+static void remember(struct zb_call *c, const char *path)
+{
+	const unsigned changes = ZB_MAY_WRITE | ZB_MAY_CREATE;
+	const struct zb_spot *f = &c->found;
+	const struct zb_place *p;
+	size_t len = dir_len(path);
+	struct zb_memo *m;
+
+	if (f->place < 0 || !len || strcmp(f->path, path) != 0)
+		return;
+	p = &c->b->plan->places[f->place];
+	if (!p->is_dir || p->rights & changes || !zb_is_uniform(p))
+		return;
+	m = memo_of(c, path, len);
+	if (m->len == len && !memcmp(m->dir, path, len)) {
+		m->mnt = f->mnt;
+		return;
+	}
+	free(m->dir);
+	m->dir = zb_strndup(path, len);
+	m->len = m->dir ? len : 0;
+	m->mnt = f->mnt;
+}
+
+void zb_forget_memos(struct zb_call *c)
+{
+	for (size_t i = 0; i < ZB_MEMOS; i++)
+		free(c->memos[i].dir);
 }
 
 /* A set-id program in a private place would be one on the host, too. */
@@ -273,12 +367,17 @@ void zb_call_open(struct zb_call *c)
 	if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full) ||
 	    is_set_id(c, &o))
 		return;
+	if (!o.write && !o.create && !(o.flags & O_PATH) &&
+	    zb_is_plain(c->full) && is_known(c, c->full)) {
+		zb_say_continue(c);
+		return;
+	}
 	if (o.flags & TMPFILE) {
 		open_nameless(c, &o);
 		return;
 	}
 	for (int i = 0; i < TRIES; i++) {
-		zb_found_done(&c->found);
+		zb_spot_done(&c->found);
 		zb_find(&c->b->jail, c->full, o.follow, &c->found);
 		e = c->found.err;
 		if (c->found.fd >= 0) {
@@ -288,6 +387,8 @@ void zb_call_open(struct zb_call *c)
 				zb_say_continue(c);
 			else
 				open_existing(c, &o);
+			if (c->said == ZB_SAID_CONTINUE)
+				remember(c, c->full);
 			return;
 		}
 		if (e != ENOENT || !o.create) {

@@ -166,7 +166,7 @@ void zb_call_rename(struct zb_call *c)
 /* The source of linkat(2), into @c->found: a path, or a descriptor. */
 static bool link_source(struct zb_call *c, uint32_t flags)
 {
-	struct zb_found *f = &c->found;
+	struct zb_spot *f = &c->found;
 	int pid, fd;
 
 	if (!zb_arg_path(c, c->row->path, c->asked))
@@ -181,8 +181,8 @@ static bool link_source(struct zb_call *c, uint32_t flags)
 		return zb_locate(c, ZB_OP_FS_READ, c->asked, c->full,
 				 flags & AT_SYMLINK_FOLLOW, ZB_ASK_EXISTS, f);
 	}
-	zb_found_done(f);
-	zb_found_fd(&c->b->jail, zb_peer_fd(c->tid, fd), f);
+	zb_spot_done(f);
+	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, fd), f);
 	if (f->fd >= 0)
 		return true;
 	zb_say_errno(c, f->err);

@@ -72,7 +72,7 @@ static int open_at(int dir, const char *path, uint64_t flags, uint64_t resolve)
 }
 
 /* Fill what statx(2) knows. Return: false if even that fails. */
-static bool look(int fd, struct zb_found *f, bool *mount_root)
+static bool look(int fd, struct zb_spot *f, bool *mount_root)
 {
 	struct statx sx;
 
@@ -124,7 +124,7 @@ static bool is_slow(int fd)
 static void add_mount(struct zb_jail *j, int i)
 {
 	const struct zb_place *p = &j->plan->places[i];
-	struct zb_found f;
+	struct zb_spot f;
 	bool own;
 	zb_auto(fd) int fd = open_at(j->root, p->path, O_NOFOLLOW, INSIDE);
 
@@ -170,16 +170,16 @@ void zb_fd_link(int fd, char out[ZB_FD_LINK])
 	snprintf(out, ZB_FD_LINK, "/proc/self/fd/%d", fd);
 }
 
-static bool same(const struct zb_found *a, const struct zb_found *b)
+static bool same(const struct zb_spot *a, const struct zb_spot *b)
 {
 	return a->ino == b->ino && a->dev == b->dev && a->mnt == b->mnt;
 }
 
 /* Does @path name in the sandbox what @want describes? */
 static bool names(const struct zb_jail *j, const char *path,
-		  const struct zb_found *want)
+		  const struct zb_spot *want)
 {
-	struct zb_found f;
+	struct zb_spot f;
 	zb_auto(fd) int fd = open_at(j->root, path, O_NOFOLLOW,
 				     INSIDE | RESOLVE_NO_SYMLINKS);
 
@@ -187,7 +187,7 @@ static bool names(const struct zb_jail *j, const char *path,
 }
 
 /* What @dirfd of @tid really is, to compare with what its path leads to. */
-static bool look_at_peer(int tid, int dirfd, struct zb_found *f)
+static bool look_at_peer(int tid, int dirfd, struct zb_spot *f)
 {
 	zb_auto(fd) int fd = -1;
 
@@ -206,7 +206,7 @@ int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
 	     char *out)
 {
 	size_t n = strlen(asked);
-	struct zb_found base;
+	struct zb_spot base;
 	int rc;
 
 	if (!n)
@@ -232,7 +232,7 @@ int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
 	return 0;
 }
 
-void zb_found_fd(const struct zb_jail *j, int fd, struct zb_found *f)
+void zb_spot_fd(const struct zb_jail *j, int fd, struct zb_spot *f)
 {
 	f->fd = fd;
 	f->err = 0;
@@ -254,17 +254,53 @@ void zb_found_fd(const struct zb_jail *j, int fd, struct zb_found *f)
 	f->place = zb_jail_place(j, f->mnt);
 }
 
-void zb_find(const struct zb_jail *j, const char *path, bool follow,
-	     struct zb_found *out)
+bool zb_is_plain(const char *path)
 {
-	zb_found_fd(j, open_at(j->root, path, follow ? 0 : O_NOFOLLOW, INSIDE),
-		    out);
+	const char *s = path;
+
+	if (!path[0] || !path[1])
+		return false;
+	while (*s == '/') {
+		size_t n = strcspn(++s, "/");
+
+		if (!n || (n == 1 && *s == '.') || !strncmp(s, "..", n))
+			return false;
+		s += n;
+	}
+	return !*s;
 }
 
-int zb_found_name(const struct zb_jail *j, struct zb_found *f)
+/* A plain path that leads somewhere without a link is the canonical one. */
+static bool find_plain(const struct zb_jail *j, const char *path, bool follow,
+		       struct zb_spot *out)
+{
+	int fd;
+
+	if (!zb_is_plain(path))
+		return false;
+	fd = open_at(j->root, path, follow ? 0 : O_NOFOLLOW,
+		     INSIDE | RESOLVE_NO_SYMLINKS);
+	if (fd < 0 && fd != -ENOENT)
+		return false;
+	zb_spot_fd(j, fd, out);
+	if (fd >= 0)
+		memcpy(out->path, path, strlen(path) + 1);
+	return true;
+}
+
+void zb_find(const struct zb_jail *j, const char *path, bool follow,
+	     struct zb_spot *out)
+{
+	if (find_plain(j, path, follow, out))
+		return;
+	zb_spot_fd(j, open_at(j->root, path, follow ? 0 : O_NOFOLLOW, INSIDE),
+		   out);
+}
+
+/* Ask the kernel for the name of what @f holds. */
+static int look_up_name(const struct zb_jail *j, struct zb_spot *f)
 {
 	const size_t mark = strlen(DELETED);
-	const struct zb_place *p;
 	char link[ZB_FD_LINK];
 	ssize_t n;
 
@@ -275,8 +311,18 @@ int zb_found_name(const struct zb_jail *j, struct zb_found *f)
 		return -ENOENT;
 	}
 	f->path[n] = '\0';
-	if ((size_t)n > mark && !strcmp(f->path + n - mark, DELETED) &&
-	    !names(j, f->path, f))
+	if ((size_t)n <= mark || strcmp(f->path + n - mark, DELETED) != 0 ||
+	    names(j, f->path, f))
+		return 0;
+	f->path[0] = '\0';
+	return -ENOENT;
+}
+
+int zb_spot_name(const struct zb_jail *j, struct zb_spot *f)
+{
+	const struct zb_place *p;
+
+	if (!f->path[0] && look_up_name(j, f))
 		return -ENOENT;
 	if (f->place < 0)
 		return 0;
@@ -284,7 +330,7 @@ int zb_found_name(const struct zb_jail *j, struct zb_found *f)
 	return !p->carved || zb_path_below(f->path, p->path) ? 0 : -EACCES;
 }
 
-void zb_found_done(struct zb_found *f)
+void zb_spot_done(struct zb_spot *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);

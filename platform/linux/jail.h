@@ -44,7 +44,7 @@ int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
 	     char *out);
 
 /* An object inside. */
-struct zb_found {
+struct zb_spot {
 	int fd;	 /* O_PATH; -1: not there, @err says why */
 	int err; /* errno, positive */
 	mode_t mode;
@@ -52,18 +52,22 @@ struct zb_found {
 	uint64_t mnt, dev, ino;
 	int place;	     /* by mount, or -1 */
 	bool proc;	     /* on the sandbox's /proc: left to the kernel */
-	char path[PATH_MAX]; /* canonical, after zb_found_name() */
+	char path[PATH_MAX]; /* canonical, after zb_spot_name(); "" before, if
+				not known by then */
 };
 
-/* Resolve absolute @path. Always fills @out but its path. */
+/* Absolute, and no ".", "..", "//" or slash at the end; not "/". */
+bool zb_is_plain(const char *path);
+/* Resolve absolute @path. Always fills @out; its path only if that took no
+ * look. */
 void zb_find(const struct zb_jail *j, const char *path, bool follow,
-	     struct zb_found *out);
+	     struct zb_spot *out);
 /* Fill @f from an O_PATH or other descriptor; takes @fd. */
-void zb_found_fd(const struct zb_jail *j, int fd, struct zb_found *f);
+void zb_spot_fd(const struct zb_jail *j, int fd, struct zb_spot *f);
 /* Set @f->path to its name now. Return: 0, -ENOENT if it has none any more,
  * -EACCES if it is not where its place should be. */
-int zb_found_name(const struct zb_jail *j, struct zb_found *f);
-void zb_found_done(struct zb_found *f);
+int zb_spot_name(const struct zb_jail *j, struct zb_spot *f);
+void zb_spot_done(struct zb_spot *f);
 /* "/proc/self/fd/N" of @fd, for calls that take no descriptor. */
 #define ZB_FD_LINK 32
 void zb_fd_link(int fd, char out[ZB_FD_LINK]);

@@ -1,0 +1,109 @@
+/* race.h - opens whose path changes while somebody else decides about it. */
+#ifndef ZB_TEST_RACE_H
+#define ZB_TEST_RACE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct race_result {
+	int good, bad, failed; /* by what the opened file says */
+};
+
+struct race {
+	char path[4096];
+	const char *good, *bad;
+	_Atomic int stop;
+};
+
+/* Both paths have the same length; the one word that differs flips. */
+static inline void *race_flip(void *arg)
+{
+	struct race *r = arg;
+	size_t n = strlen(r->good);
+
+	while (!atomic_load(&r->stop)) {
+		memcpy(r->path, r->bad, n);
+		atomic_signal_fence(memory_order_seq_cst);
+		memcpy(r->path, r->good, n);
+		atomic_signal_fence(memory_order_seq_cst);
+	}
+	return NULL;
+}
+
+static inline void race_open(const char *path, struct race_result *out)
+{
+	char buf[16];
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0) {
+		out->failed++;
+		return;
+	}
+	n = read(fd, buf, sizeof(buf));
+	if (n >= 6 && !memcmp(buf, "SECRET", 6))
+		out->bad++;
+	else
+		out->good++;
+	close(fd);
+}
+
+static inline void race_swap(int n, const char *good, const char *bad,
+			     struct race_result *out)
+{
+	static struct race r;
+	pthread_t t;
+
+	if (strlen(good) != strlen(bad))
+		return;
+	memset(&r, 0, sizeof(r));
+	strcpy(r.path, good);
+	r.good = good;
+	r.bad = bad;
+	pthread_create(&t, NULL, race_flip, &r);
+	for (int i = 0; i < n; i++)
+		race_open(r.path, out);
+	atomic_store(&r.stop, 1);
+	pthread_join(t, NULL);
+}
+
+static inline void *race_exchange(void *arg)
+{
+	struct race *r = arg;
+
+	while (!atomic_load(&r->stop))
+		syscall(SYS_renameat2, AT_FDCWD, r->good, AT_FDCWD, r->bad,
+			2u /* RENAME_EXCHANGE */);
+	return NULL;
+}
+
+/* @link and @link-other are links to @a and @b and change places. */
+static inline void race_links(int n, const char *link, const char *a,
+			      const char *b, struct race_result *out)
+{
+	static struct race r;
+	static char other[4096];
+	pthread_t t;
+
+	memset(&r, 0, sizeof(r));
+	snprintf(other, sizeof(other), "%.4000s-other", link);
+	unlink(link);
+	unlink(other);
+	if (symlink(a, link) || symlink(b, other))
+		return;
+	r.good = link;
+	r.bad = other;
+	pthread_create(&t, NULL, race_exchange, &r);
+	for (int i = 0; i < n; i++)
+		race_open(link, out);
+	atomic_store(&r.stop, 1);
+	pthread_join(t, NULL);
+}
+
+#endif

@@ -1,0 +1,742 @@
+/* test_broker.c - files: what the broker opens, refuses, records, and what it
+ * leaves alone. Each refusal has its control: the same act outside works. */
+#include "config.h"
+
+#include "box.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CWD AT_FDCWD
+
+static struct box box;
+
+static long open_in(const char *path, int flags, int mode, int *err)
+{
+	return box_tell(&box, err, NULL, "call %d %d s:%s %d %d",
+			(int)SYS_openat, CWD, path, flags, mode);
+}
+
+static void close_in(long fd)
+{
+	if (fd >= 0)
+		box_tell(&box, NULL, NULL, "call %d %ld", (int)SYS_close, fd);
+}
+
+/* Open, read, close. Return: errno of the open, 0 with @text set. */
+static int content(const char *path, char text[256])
+{
+	int err;
+	long fd = open_in(path, O_RDONLY, 0, &err);
+
+	text[0] = '\0';
+	if (fd < 0)
+		return err;
+	box_tell(&box, &err, text, "read %ld", fd);
+	close_in(fd);
+	return 0;
+}
+
+static bool reads(const char *path, const char *want)
+{
+	char text[256];
+
+	return !content(path, text) && !strcmp(text, want);
+}
+
+static int error_of(const char *path)
+{
+	char text[256];
+
+	return content(path, text);
+}
+
+/* Outside, as the user who runs the test. */
+static bool host_reads(const char *path)
+{
+	zb_auto(file) FILE *f = fopen(path, "re");
+
+	return f && fgetc(f) != EOF;
+}
+
+static void fixtures(void)
+{
+	box_file(box_path("proj/ok.txt"), "hello\n", 0644);
+	box_file(box_path("proj/.env"), "SECRET\n", 0644);
+	box_file(box_path("proj/sub/key.pem"), "SECRET\n", 0644);
+	box_file(box_path("proj/tool"), "#!/bin/sh\nexit 0\n", 0755);
+	box_file(box_path("proj/closed"), "x\n", 0000);
+	box_file(box_path("open/f"), "open\n", 0644);
+	box_file(box_path("hidden/k"), "SECRET\n", 0644);
+	box_file(box_path("hidden/prog"), "#!/bin/sh\nexit 0\n", 0755);
+	box_file(box_path("home/.ssh/id"), "SECRET\n", 0600);
+	box_file(box_path("private_data/d"), "data\n", 0644);
+	box_file(box_path("ext/script"), "#!/usr/bin/env true\n", 0755);
+	if (symlink(".env", box_path("proj/link")) ||
+	    symlink("../hidden/k", box_path("proj/out")) ||
+	    symlink("../nowhere", box_path("proj/dangling")) ||
+	    mkfifo(box_path("proj/fifo"), 0644))
+		tap_ok(false, "fixtures");
+}
+
+static void plan(enum zb_ledger_mode mode)
+{
+	box_plan(&box);
+	box_place(&box, ZB_PLACE_GRANT, box_path("proj"), box_path("proj"),
+		  BOX_READ, true)
+		->carved = true;
+	box_place(&box, ZB_PLACE_GRANT, box_path("open"), box_path("open"),
+		  BOX_READ, true);
+	box_deny(&box, box_path("proj/**/.env*"));
+	box_deny(&box, box_path("proj/**/*.pem"));
+	box.plan.ledger = mode;
+}
+
+static bool has(const char *s, const char *part)
+{
+	return s && strstr(s, part);
+}
+
+static void a_hidden_file(void)
+{
+	const char *k = box_path("hidden/k");
+	const struct zb_denial *d;
+	int err;
+
+	tap_ok(host_reads(k), "control: outside the hidden file is read");
+	tap_ok(reads(box_path("open/f"), "open"), "a granted file opens");
+	tap_ok(reads(box_path("data/d"), "data"), "so does one of its data");
+	tap_ok(box_total(&box) == 0, "neither leaves a record");
+	open_in(k, O_RDONLY, 0, &err);
+	tap_ok(err == ENOENT, "a hidden file is ENOENT (%d)", err);
+	d = box_last(&box, ZB_OP_FS_READ, k);
+	tap_ok(d != NULL, "and recorded, since the host has it");
+	tap_ok(d && has(d->syscall, "openat") && d->err_no == ENOENT &&
+		       d->by == ZB_BY_BROKER && d->floor == ZB_FLOOR_MOUNT &&
+		       d->evidence == ZB_EV_DECIDED && d->pid > 1,
+	       "the record has syscall, errno, decider, floor, pid");
+	tap_ok(d && has(d->exe, "/ext/probe") && has(d->grant_key, "fs.read") &&
+		       d->grant_value && d->rule,
+	       "and program, rule, grant");
+	box_forget(&box);
+	open_in(box_path("hidden/none"), O_RDONLY, 0, &err);
+	tap_ok(err == ENOENT && box_total(&box) == 0,
+	       "what nobody has is ENOENT and no record");
+	open_in(box_path("home/.ssh/id"), O_RDONLY, 0, &err);
+	tap_ok(err == ENOENT && box_denied(&box, ZB_OP_FS_READ,
+					   box_path("home/.ssh/id")) == 1,
+	       "a file of the real HOME is hidden by the private one");
+	box_forget(&box);
+}
+
+static void spellings(void)
+{
+	const char *k = box_path("hidden/k");
+	const struct zb_denial *d;
+	char text[256];
+	int err;
+	long dir;
+
+	open_in("../hidden/k", O_RDONLY, 0, &err);
+	d = box_last(&box, ZB_OP_FS_READ, k);
+	tap_ok(err == ENOENT && d && !strcmp(d->asked, "../hidden/k"),
+	       "a relative path is recorded as asked and as resolved");
+	box_forget(&box);
+	open_in(box_path("proj/out"), O_RDONLY, 0, &err);
+	d = box_last(&box, ZB_OP_FS_READ, k);
+	tap_ok(err == ENOENT && d && has(d->asked, "proj/out"),
+	       "a link that leads to a hidden file names the file");
+	box_forget(&box);
+	open_in(box_path("proj/dangling"), O_RDONLY, 0, &err);
+	tap_ok(err == ENOENT && box_total(&box) == 0,
+	       "a dangling link is no denial");
+	dir = open_in(box_path("proj"), O_RDONLY | O_DIRECTORY, 0, &err);
+	tap_ok(dir >= 0, "the project's directory opens");
+	box_tell(&box, &err, NULL, "call %d %ld s:.env 0 0", (int)SYS_openat,
+		 dir);
+	tap_ok(err == EACCES, "a denied name below it is EACCES (%d)", err);
+	box_tell(&box, &err, NULL, "call %d %ld s:../hidden/k 0 0",
+		 (int)SYS_openat, dir);
+	tap_ok(err == ENOENT && box_denied(&box, ZB_OP_FS_READ, k),
+	       "going up from it stays inside");
+	dir = box_tell(&box, &err, NULL, "call %d %ld s:ok.txt 0 0",
+		       (int)SYS_openat, dir);
+	box_tell(&box, &err, text, "read %ld", dir);
+	tap_ok(!strcmp(text, "hello"), "an allowed name below it opens");
+	box_tell(&box, NULL, NULL, "call %d s:%s", (int)SYS_chdir,
+		 box_path("proj"));
+	tap_ok(error_of(".env") == EACCES && reads("ok.txt", "hello"),
+	       "the same from the working directory");
+	box_tell(&box, NULL, NULL, "call %d s:%s", (int)SYS_chdir,
+		 box_path("ext"));
+	box_forget(&box);
+}
+
+/* Arguments that make no sense get what the kernel would give. */
+static void nonsense(void)
+{
+	static char longest[900];
+	int err, e2;
+	long fd;
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	box_tell(&box, &err, NULL, "call %d 99 s:x 0 0", (int)SYS_openat);
+	tap_ok(err == EBADF, "a bad directory descriptor is EBADF (%d)", err);
+	box_tell(&box, &err, NULL, "call %d %d 1 0 0", (int)SYS_openat, CWD);
+	box_tell(&box, &e2, NULL, "call %d %d 0 0 0", (int)SYS_openat, CWD);
+	tap_ok(err == EFAULT && e2 == EFAULT, "bad pointers are EFAULT");
+	fd = open_in(box_path("open/f"), O_RDONLY, 0, &err);
+	box_tell(&box, &err, NULL, "call %d %ld s:x 0 0", (int)SYS_openat, fd);
+	tap_ok(err == ENOTDIR, "a file as directory is ENOTDIR (%d)", err);
+	close_in(fd);
+	box_tell(&box, &err, NULL, "call %d %d b:00 0 0", (int)SYS_openat, CWD);
+	tap_ok(err == ENOENT, "an empty path is ENOENT");
+	box_tell(&box, &err, NULL, "call %d %d s:/%s 0 0", (int)SYS_openat, CWD,
+		 longest);
+	tap_ok(err == ENAMETOOLONG, "a long name is ENAMETOOLONG (%d)", err);
+	for (unsigned f = 1; f; f <<= 1)
+		box_tell(&box, &err, NULL, "call %d %d s:%s 0x%x 0777",
+			 (int)SYS_openat, CWD, box_path("proj/.env"), f);
+	tap_ok(reads(box_path("open/f"), "open"),
+	       "no flag confuses it for long");
+	for (int nr = 0; nr < 40; nr++)
+		box_tell(&box, &err, NULL, "call %d -1 -1 -1 -1 -1 -1",
+			 (int)(nr % 2 ? SYS_renameat2 : SYS_connect));
+	box_tell(&box, &err, NULL, "call %d -1 -1 -1 -1 -1 -1",
+		 (int)SYS_execve);
+	tap_ok(err == EFAULT && reads(box_path("open/f"), "open"),
+	       "nor does any argument");
+	box_forget(&box);
+}
+
+static void carve_outs(void)
+{
+	const char *env = box_path("proj/.env");
+	const struct zb_denial *d;
+	char fd_path[64];
+	int err;
+	long fd;
+
+	tap_ok(host_reads(env), "control: outside .env is read");
+	tap_ok(reads(box_path("proj/ok.txt"), "hello"),
+	       "a file beside a carve-out opens");
+	tap_ok(error_of(env) == EACCES, ".env is EACCES");
+	d = box_last(&box, ZB_OP_FS_READ, env);
+	tap_ok(d && d->floor == ZB_FLOOR_LANDLOCK && has(d->rule, "fs.deny") &&
+		       !d->grant_key && d->why_not,
+	       "recorded under its deny, which no grant lifts");
+	tap_ok(error_of(box_path("proj/sub/key.pem")) == EACCES,
+	       "so is a pattern further down");
+	box_file(box_path("proj/deep/er/.env.local"), "SECRET\n", 0644);
+	box_file(box_path("proj/deep/er/new.txt"), "new\n", 0644);
+	tap_ok(error_of(box_path("proj/deep/er/.env.local")) == EACCES &&
+		       reads(box_path("proj/deep/er/new.txt"), "new"),
+	       "files made later are judged alike");
+	box_forget(&box);
+	tap_ok(error_of(box_path("proj/link")) == EACCES &&
+		       box_denied(&box, ZB_OP_FS_READ, env),
+	       "through a link in the grant");
+	box_tell(&box, &err, NULL, "call %d s:%s %d s:%s", (int)SYS_symlinkat,
+		 env, CWD, box_path("data/mine"));
+	tap_ok(!err && error_of(box_path("data/mine")) == EACCES,
+	       "through a link of its own");
+	box_tell(&box, &err, NULL, "call %d %d s:%s %d s:%s 0", (int)SYS_linkat,
+		 CWD, env, CWD, box_path("data/hard"));
+	tap_ok(err == EXDEV || err == EACCES, "a hard link is not made (%d)",
+	       err);
+	tap_ok(error_of(box_path("proj//./sub/../.env")) == EACCES,
+	       "through another spelling");
+	tap_ok(error_of(zb_strf("/proc/self/root%s", env)) == EACCES,
+	       "through /proc/self/root");
+	fd = open_in(env, O_PATH, 0, &err);
+	snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%ld", fd);
+	tap_ok(fd >= 0 && error_of(fd_path) == EACCES,
+	       "an O_PATH descriptor cannot be reopened");
+	close_in(fd);
+	fd = open_in(box_path("proj"), O_PATH, 0, &err);
+	snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%ld/.env", fd);
+	tap_ok(error_of(fd_path) == EACCES,
+	       "nor the file through its directory");
+	close_in(fd);
+	box_forget(&box);
+}
+
+static void injected(void)
+{
+	const char *ok = box_path("proj/ok.txt");
+	struct timespec a, b;
+	int err, flags;
+	long fd;
+
+	fd = open_in(ok, O_RDONLY | O_CLOEXEC, 0, &err);
+	tap_ok(box_tell(&box, &err, NULL, "call %d %ld %d", (int)SYS_fcntl, fd,
+			F_GETFD) == FD_CLOEXEC,
+	       "an injected descriptor closes on exec if asked");
+	close_in(fd);
+	fd = open_in(ok, O_RDONLY, 0, &err);
+	flags = (int)box_tell(&box, &err, NULL, "call %d %ld %d",
+			      (int)SYS_fcntl, fd, F_GETFL);
+	tap_ok(box_tell(&box, &err, NULL, "call %d %ld %d", (int)SYS_fcntl, fd,
+			F_GETFD) == 0 &&
+		       !(flags & (O_NONBLOCK | O_ACCMODE)),
+	       "else not; its flags are those asked for");
+	box_tell(&box, &err, NULL, "call %d %ld s:x 1", (int)SYS_write, fd);
+	tap_ok(err == EBADF, "nothing is written through it");
+	close_in(fd);
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	open_in(box_path("proj/fifo"), O_RDONLY, 0, &err);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	tap_ok(err == EACCES && b.tv_sec - a.tv_sec < 2,
+	       "a FIFO is refused at once (%d)", err);
+	tap_ok(reads(ok, "hello"), "and the broker goes on");
+	tap_ok(box_denied(&box, ZB_OP_FS_READ, box_path("proj/fifo")),
+	       "with a record");
+	box_forget(&box);
+	open_in(ok, O_RDONLY | O_DIRECTORY, 0, &err);
+	tap_ok(err == ENOTDIR, "a file is no directory");
+	open_in(box_path("proj/link"), O_RDONLY | O_NOFOLLOW, 0, &err);
+	tap_ok(err == ELOOP, "O_NOFOLLOW on a link is ELOOP");
+	open_in(ok, O_RDONLY | O_CREAT | O_EXCL, 0600, &err);
+	tap_ok(err == EEXIST, "O_EXCL on a file is EEXIST (%d)", err);
+	tap_ok(error_of(box_path("proj/nothing")) == ENOENT &&
+		       box_total(&box) == 0,
+	       "a name the project does not have is ENOENT, no record");
+	tap_ok(error_of(box_path("proj/closed")) == EACCES &&
+		       box_total(&box) == 0,
+	       "what its own mode closes is no denial");
+	box_forget(&box);
+}
+
+static void writing(void)
+{
+	char text[256];
+	struct stat st;
+	int err;
+	long fd;
+
+	open_in(box_path("proj/ok.txt"), O_WRONLY | O_TRUNC, 0, &err);
+	tap_ok(err == EROFS && box_denied(&box, ZB_OP_FS_WRITE,
+					  box_path("proj/ok.txt")),
+	       "writing a read grant is EROFS and recorded (%d)", err);
+	tap_ok(!stat(box_path("proj/ok.txt"), &st) && st.st_size == 6,
+	       "and changes nothing");
+	open_in(box_path("proj/new"), O_WRONLY | O_CREAT, 0600, &err);
+	tap_ok(err == EROFS &&
+		       box_denied(&box, ZB_OP_FS_CREATE, box_path("proj/new")),
+	       "nor is a file made there (%d)", err);
+	open_in(box_path("hidden/new"), O_WRONLY | O_CREAT, 0600, &err);
+	tap_ok(err == ENOENT && box_denied(&box, ZB_OP_FS_CREATE,
+					   box_path("hidden/new")),
+	       "nor in a hidden directory (%d)", err);
+	box_forget(&box);
+	open_in(box_path("hidden/k"), O_WRONLY | O_CREAT, 0600, &err);
+	tap_ok(err == ENOENT &&
+		       box_denied(&box, ZB_OP_FS_WRITE, box_path("hidden/k")),
+	       "of a hidden file it is the writing that is refused");
+	box_forget(&box);
+	open_in(box_path("hidden/no/where"), O_WRONLY | O_CREAT, 0600, &err);
+	tap_ok(err == ENOENT && box_total(&box) == 0,
+	       "what the host would refuse as well is no record");
+	open_in("/usr/zotbox-test-new", O_WRONLY | O_CREAT, 0600, &err);
+	tap_ok(err == EROFS && (box_total(&box) > 0) == !access("/usr", W_OK),
+	       "a record only if the host would have allowed it");
+	box_forget(&box);
+	fd = open_in(box_path("data/made"), O_RDWR | O_CREAT, 0640, &err);
+	box_tell(&box, &err, NULL, "call %d %ld s:mine 4", (int)SYS_write, fd);
+	close_in(fd);
+	tap_ok(reads(box_path("data/made"), "mine"), "its data can be written");
+	fd = open_in("/tmp/t", O_RDWR | O_CREAT, 0600, &err);
+	tap_ok(fd >= 0, "and /tmp");
+	close_in(fd);
+	fd = open_in("/dev/shm/t", O_RDWR | O_CREAT, 0600, &err);
+	tap_ok(fd >= 0, "and /dev/shm (%d)", err);
+	close_in(fd);
+	fd = open_in("/dev/null", O_WRONLY, 0, &err);
+	tap_ok(fd >= 0 && content("/proc/self/comm", text) == 0 &&
+		       !strcmp(text, "probe"),
+	       "/dev/null opens, /proc/self is its own");
+	close_in(fd);
+	open_in(box_path("data/set"), O_WRONLY | O_CREAT, 04755, &err);
+	tap_ok(err == EPERM && box_denied(&box, ZB_OP_FS_META, NULL),
+	       "no set-id file is made");
+	tap_ok(access(box_path("private_data/set"), F_OK) != 0,
+	       "not even an empty one");
+	box_forget(&box);
+}
+
+static int call_at(int nr, const char *path, const char *more)
+{
+	int err;
+
+	box_tell(&box, &err, NULL, "call %d %d s:%s %s", nr, CWD, path, more);
+	return err;
+}
+
+static int call_at2(int nr, const char *a, const char *b)
+{
+	int err;
+
+	box_tell(&box, &err, NULL, "call %d %d s:%s %d s:%s 0", nr, CWD, a, CWD,
+		 b);
+	return err;
+}
+
+static void names(void)
+{
+	char text[256];
+	int e;
+
+	tap_ok(!call_at(SYS_mkdirat, box_path("data/dir"), "0755") &&
+		       !call_at2(SYS_renameat2, box_path("data/made"),
+				 box_path("data/dir/m")) &&
+		       !call_at2(SYS_linkat, box_path("data/dir/m"),
+				 box_path("data/n")) &&
+		       !call_at(SYS_unlinkat, box_path("data/dir/m"), "0") &&
+		       !call_at(SYS_unlinkat, box_path("data/dir"), "0x200"),
+	       "its data: mkdir, rename, link, unlink, rmdir");
+	tap_ok(box_total(&box) == 0, "without a record");
+	e = call_at(SYS_unlinkat, box_path("proj/ok.txt"), "0");
+	tap_ok(e == EROFS && box_denied(&box, ZB_OP_FS_DELETE,
+					box_path("proj/ok.txt")),
+	       "a read grant: unlink is EROFS and recorded (%d)", e);
+	e = call_at(SYS_mkdirat, box_path("proj/d"), "0755");
+	tap_ok(e == EROFS &&
+		       box_denied(&box, ZB_OP_FS_CREATE, box_path("proj/d")),
+	       "mkdir (%d)", e);
+	e = call_at2(SYS_renameat2, box_path("proj/ok.txt"),
+		     box_path("proj/ko"));
+	tap_ok(e == EROFS && box_denied(&box, ZB_OP_FS_RENAME,
+					box_path("proj/ok.txt")),
+	       "rename (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:x %d s:%s", (int)SYS_symlinkat, CWD,
+		 box_path("proj/s"));
+	tap_ok(e == EROFS &&
+		       box_denied(&box, ZB_OP_FS_CREATE, box_path("proj/s")),
+	       "symlink (%d)", e);
+	e = call_at(SYS_mknodat, box_path("proj/p"), "010644 0");
+	tap_ok(e == EROFS &&
+		       box_denied(&box, ZB_OP_FS_CREATE, box_path("proj/p")),
+	       "mknod (%d)", e);
+	box_forget(&box);
+	tap_ok(call_at(SYS_mkdirat, box_path("proj/sub"), "0755") == EEXIST,
+	       "what is there already is EEXIST");
+	tap_ok(call_at2(SYS_renameat2, box_path("proj/ok.txt"),
+			box_path("data/x")) == EXDEV,
+	       "from one mount to another is EXDEV, as everywhere");
+	tap_ok(box_total(&box) == 0, "neither is a denial");
+	tap_ok(call_at(SYS_unlinkat, box_path("hidden/k"), "0") == ENOENT &&
+		       box_denied(&box, ZB_OP_FS_DELETE, box_path("hidden/k")),
+	       "unlink of a hidden file is recorded");
+	tap_ok(host_reads(box_path("hidden/k")), "and does nothing");
+	tap_ok(call_at(SYS_mkdirat, box_path("hidden/d"), "0755") == ENOENT &&
+		       box_denied(&box, ZB_OP_FS_CREATE, box_path("hidden/d")),
+	       "so is mkdir in a hidden directory");
+	box_forget(&box);
+	call_at(SYS_mkdirat, "/", "0");
+	call_at(SYS_mkdirat, ".", "0");
+	call_at(SYS_unlinkat, "..", "0x200");
+	tap_ok(box_total(&box) == 0 && !content("/proc/self/comm", text),
+	       "names that are none are left alone");
+}
+
+static void metadata(void)
+{
+	const char *n = box_path("data/n");
+	char fd_path[64];
+	struct stat st;
+	int e;
+	long fd;
+
+	tap_ok(!call_at(SYS_fchmodat, n, "0600") &&
+		       !stat(box_path("private_data/n"), &st) &&
+		       (st.st_mode & 0777) == 0600,
+	       "chmod of its data works");
+	e = call_at(SYS_fchmodat, n, "04755");
+	tap_ok(e == EPERM && box_denied(&box, ZB_OP_FS_META, n),
+	       "but not set-id (%d)", e);
+	tap_ok(!call_at(SYS_utimensat, n,
+			"b:01000000000000000000000000000000"
+			"02000000000000000000000000000000 0") &&
+		       !stat(box_path("private_data/n"), &st) &&
+		       st.st_mtime == 2 && st.st_atime == 1,
+	       "utimensat likewise");
+	tap_ok(!call_at(SYS_fchownat, n,
+			zb_strf("%u %u 0", geteuid(), getegid())),
+	       "chown to itself");
+	tap_ok(call_at(SYS_fchownat, n, "12345 -1 0") == EPERM,
+	       "to nobody else");
+	box_tell(&box, &e, NULL, "call %d s:%s 2", (int)SYS_truncate, n);
+	tap_ok(!e && !stat(box_path("private_data/n"), &st) && st.st_size == 2,
+	       "truncate");
+	box_tell(&box, &e, NULL, "call %d s:%s s:user.zb s:v 1 0",
+		 (int)SYS_setxattr, n);
+	tap_ok(!e || e == EOPNOTSUPP, "setxattr (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:%s s:security.capability s:v 1 0",
+		 (int)SYS_setxattr, n);
+	tap_ok(e == EPERM, "no security attribute (%d)", e);
+	box_forget(&box);
+	e = call_at(SYS_fchmodat, box_path("ext/probe"), "0600");
+	tap_ok(e == EROFS &&
+		       box_denied(&box, ZB_OP_FS_META, box_path("ext/probe")),
+	       "its code: chmod is EROFS and recorded (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:%s 0", (int)SYS_truncate,
+		 box_path("ext/probe"));
+	tap_ok(e == EROFS &&
+		       box_denied(&box, ZB_OP_FS_WRITE, box_path("ext/probe")),
+	       "truncate (%d)", e);
+	fd = open_in(box_path("ext/probe"), O_RDONLY, 0, &e);
+	box_tell(&box, &e, NULL, "call %d %ld 0600", (int)SYS_fchmod, fd);
+	tap_ok(e == EROFS, "fchmod (%d)", e);
+	close_in(fd);
+	fd = open_in(box_path("proj/.env"), O_PATH, 0, &e);
+	box_tell(&box, &e, NULL, "call %d %ld 0600", (int)SYS_fchmod, fd);
+	tap_ok(e == EBADF, "fchmod on an O_PATH descriptor is EBADF (%d)", e);
+	snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%ld", fd);
+	e = call_at(SYS_fchmodat, fd_path, "0600");
+	tap_ok(e == EACCES, "chmod through /proc/self/fd is EACCES (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld b:00 %u %u 0x1000",
+		 (int)SYS_fchownat, fd, geteuid(), getegid());
+	tap_ok(e == EROFS || e == EACCES, "chown by descriptor too (%d)", e);
+	close_in(fd);
+	tap_ok(!stat(box_path("proj/.env"), &st) && (st.st_mode & 0777) == 0644,
+	       "nothing was changed outside");
+	box_forget(&box);
+}
+
+static int exec_error(const char *path)
+{
+	int err;
+
+	box_tell(&box, &err, NULL, "call %d s:%s 0 0", (int)SYS_execve, path);
+	return err;
+}
+
+static void programs(void)
+{
+	const char *prog = box_path("hidden/prog");
+	int e;
+
+	tap_ok(box_tell(&box, NULL, NULL, "run /usr/bin/true") == 0,
+	       "a visible program runs");
+	tap_ok(box_tell(&box, NULL, NULL, "run %s", box_path("ext/script")) ==
+		       0,
+	       "so does a script of its own");
+	box_forget(&box); /* libc looks for what it can do without */
+	e = exec_error(prog);
+	tap_ok(e == ENOENT && box_denied(&box, ZB_OP_FS_EXEC, prog),
+	       "a hidden one is ENOENT and recorded (%d)", e);
+	box_forget(&box);
+	e = exec_error(box_path("hidden/k"));
+	tap_ok(e == ENOENT && box_total(&box) == 0,
+	       "what is no program is no denial of one");
+	e = exec_error(box_path("hidden/none"));
+	tap_ok(e == ENOENT && box_total(&box) == 0, "nor what nobody has");
+	e = exec_error(box_path("proj/tool"));
+	tap_ok(e == EACCES &&
+		       box_denied(&box, ZB_OP_FS_EXEC, box_path("proj/tool")),
+	       "one that may only be read is EACCES (%d)", e);
+	box_file(box_path("ext/lost"), zb_strf("#! %s -x\n", prog), 0755);
+	e = exec_error(box_path("ext/lost"));
+	tap_ok(e == ENOENT && box_denied(&box, ZB_OP_FS_EXEC, prog),
+	       "a script names the interpreter it misses (%d)", e);
+	box_forget(&box);
+}
+
+static void dangerous(void)
+{
+	int e;
+
+	box_tell(&box, &e, NULL, "call %d 0 0x5412 s:x", (int)SYS_ioctl);
+	tap_ok(e == EPERM && box_denied(&box, ZB_OP_SYSCALL, "ioctl TIOCSTI"),
+	       "TIOCSTI is EPERM and named (%d)", e);
+	box_tell(&box, &e, NULL, "call %d 0x10000000", (int)SYS_unshare);
+	tap_ok(e == EPERM &&
+		       box_denied(&box, ZB_OP_SYSCALL, "unshare CLONE_NEWUSER"),
+	       "a user namespace (%d)", e);
+	box_tell(&box, &e, NULL, "call %d 0 s:/mnt 0 0 0", (int)SYS_mount);
+	tap_ok(e == EPERM && box_denied(&box, ZB_OP_SYSCALL, "mount"),
+	       "mount (%d)", e);
+	box_forget(&box);
+}
+
+static unsigned open_fds(void)
+{
+	zb_auto(file) FILE *f = popen("ls /proc/$PPID/fd | wc -l", "r");
+	unsigned n = 0;
+
+	if (f && fscanf(f, "%u", &n) != 1)
+		n = 0;
+	if (f)
+		pclose(zb_steal(&f));
+	return n;
+}
+
+static void endurance(void)
+{
+	unsigned before, after;
+	char rest[256];
+	long n;
+
+	box_forget(&box);
+	before = open_fds();
+	n = box_tell(&box, NULL, rest, "opens 5000 %s",
+		     box_path("proj/ok.txt"));
+	after = open_fds();
+	tap_ok(n == 5000 && before == after,
+	       "5000 injected files leave no descriptor behind (%u, %u)",
+	       before, after);
+	n = box_tell(&box, NULL, rest, "quick 100 %s", box_path("hidden/k"));
+	tap_ok(n == 100 && reads(box_path("proj/ok.txt"), "hello"),
+	       "a hundred processes that end at once do not stop it");
+	n = box_tell(
+		&box, NULL, rest,
+		"run for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 "
+		"18 19 20; do ( while :; do : <%s; done 2>/dev/null ) & "
+		"p=$!; kill -9 $p 2>/dev/null; wait $p 2>/dev/null; done; true",
+		box_path("hidden/k"));
+	tap_ok(n == 0 && reads(box_path("proj/ok.txt"), "hello"),
+	       "nor do callers killed while they wait");
+	n = box_tell(&box, NULL, rest,
+		     "run ( while :; do : <%s; done ) 2>/dev/null & p=$!; "
+		     "n=0; i=0; while [ $i -lt 100 ]; do i=$((i+1)); "
+		     "[ \"$(echo abc | cat | cat)\" = abc ] && n=$((n+1)); "
+		     "done; kill -9 $p; exit $((100-n))",
+		     box_path("hidden/k"));
+	tap_ok(n == 0, "100 of 100 pipelines while denials go on (%ld lost)",
+	       n);
+	box_forget(&box);
+}
+
+static void mode_full(void)
+{
+	const char *k = box_path("hidden/k");
+	int e;
+
+	plan(ZB_LEDGER_FULL);
+	box_start(&box);
+	e = call_at(SYS_newfstatat, k, "b:00 0");
+	tap_ok(e == ENOENT && box_denied(&box, ZB_OP_FS_READ, k),
+	       "full: stat of a hidden file is recorded (%d)", e);
+	e = call_at(SYS_faccessat, box_path("home/.ssh/id"), "4");
+	tap_ok(e == ENOENT && box_denied(&box, ZB_OP_FS_READ,
+					 box_path("home/.ssh/id")),
+	       "so is access");
+	box_forget(&box);
+	call_at(SYS_newfstatat, "/var", "b:00 0x100");
+	call_at(SYS_newfstatat, "/var/tmp", "b:00 0x100");
+	call_at(SYS_newfstatat, box_dir(), "b:00 0x100");
+	call_at(SYS_newfstatat, box_path("proj/.env"), "b:00 0x100");
+	call_at(SYS_newfstatat, box_path("hidden/none"), "b:00 0x100");
+	call_at(SYS_newfstatat, "/usr/none", "b:00 0x100");
+	tap_ok(box_total(&box) == 0,
+	       "what is above a place, denied content, or absent is not");
+	box_stop(&box);
+}
+
+static void mode_writes(void)
+{
+	int e;
+
+	plan(ZB_LEDGER_WRITES);
+	box_start(&box);
+	tap_ok(error_of(box_path("proj/.env")) == EACCES &&
+		       reads(box_path("proj/ok.txt"), "hello"),
+	       "writes: carve-outs are still decided");
+	tap_ok(box_total(&box) == 0, "reads are not recorded");
+	open_in(box_path("proj/new"), O_WRONLY | O_CREAT, 0600, &e);
+	tap_ok(e == EROFS && box_denied(&box, ZB_OP_FS_CREATE, NULL),
+	       "writes are");
+	box_stop(&box);
+}
+
+/* A carved grant below HOME: the floor cannot let the private HOME be read
+ * any more, so the broker does. */
+static void brokered_home(void)
+{
+	const char *proj = box_path("home/work/proj");
+	const char *mine = box_path("home/mine");
+	char text[256];
+	struct stat st;
+	int e;
+	long fd;
+
+	box_file(box_path("home/work/proj/ok.txt"), "hello\n", 0644);
+	box_file(box_path("home/work/proj/.env"), "SECRET\n", 0644);
+	box_file(box_path("private_home/work/proj"), NULL, 0);
+	box_plan(&box);
+	box_place(&box, ZB_PLACE_PIN, box_path("home/work"),
+		  box_path("private_home/work"), BOX_ALL, true);
+	box_place(&box, ZB_PLACE_GRANT, proj, proj, BOX_READ, true)->carved =
+		true;
+	box_deny(&box, box_path("home/work/proj/**/.env*"));
+	box_start(&box);
+	tap_ok(reads(box_path("home/work/proj/ok.txt"), "hello") &&
+		       error_of(box_path("home/work/proj/.env")) == EACCES,
+	       "HOME: a carved grant below it works");
+	box_tell(&box, &e, NULL, "call %d 027", (int)SYS_umask);
+	fd = open_in(mine, O_RDWR | O_CREAT, 0666, &e);
+	tap_ok(fd >= 0, "a file is made in HOME (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld s:mine 4", (int)SYS_write, fd);
+	close_in(fd);
+	tap_ok(!e && reads(mine, "mine"), "written and read");
+	tap_ok(!stat(box_path("private_home/mine"), &st) &&
+		       (st.st_mode & 0777) == 0640,
+	       "with the mode its umask leaves");
+	fd = open_in(box_path("home"), O_RDWR | O_TMPFILE, 0600, &e);
+	tap_ok(fd >= 0, "one without a name too (%d)", e);
+	close_in(fd);
+	fd = open_in(box_path("home/lnk2"), O_RDWR | O_CREAT | O_EXCL, 0600,
+		     &e);
+	close_in(fd);
+	open_in(box_path("home/lnk2"), O_RDWR | O_CREAT | O_EXCL, 0600, &e);
+	tap_ok(e == EEXIST, "O_EXCL holds (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:fresh %d s:%s", (int)SYS_symlinkat,
+		 CWD, box_path("home/dangling"));
+	fd = open_in(box_path("home/dangling"), O_RDWR | O_CREAT, 0600, &e);
+	tap_ok(fd >= 0 && !stat(box_path("private_home/fresh"), &st),
+	       "a file is made through a dangling link (%d)", e);
+	close_in(fd);
+	tap_ok(call_at2(SYS_renameat2, box_path("home/work"),
+			box_path("home/play")) == EBUSY,
+	       "what the grant hangs on cannot be moved");
+	tap_ok(!call_at2(SYS_renameat2, mine, box_path("home/mine2")) &&
+		       reads(box_path("home/mine2"), "mine"),
+	       "other names can");
+	box_forget(&box);
+	tap_ok(error_of(box_path("home/.ssh/id")) == ENOENT &&
+		       box_denied(&box, ZB_OP_FS_READ,
+				  box_path("home/.ssh/id")),
+	       "the real HOME stays hidden, and that is recorded");
+	tap_ok(content("/proc/self/comm", text) == 0, "/proc is its own");
+	box_stop(&box);
+}
+
+int main(void)
+{
+	fixtures();
+	plan(ZB_LEDGER_OPEN);
+	box_start(&box);
+	a_hidden_file();
+	spellings();
+	nonsense();
+	carve_outs();
+	injected();
+	writing();
+	names();
+	metadata();
+	programs();
+	dangerous();
+	endurance();
+	box_stop(&box);
+	mode_full();
+	mode_writes();
+	brokered_home();
+	return tap_done();
+}
