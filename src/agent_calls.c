@@ -444,12 +444,13 @@ static void on_answer(void *ctx, const struct zb_agent_reply *r)
 		free(ch->reason);
 		ch->reason = zb_steal(&a.reason);
 	}
+	/* Named is who blocked, else who rewrote last, else who came last. */
+	if (a.block || a.rewrite || !ch->rewrite)
+		ch->by = m->index;
 	if (a.rewrite) {
 		free(ch->rewrite);
 		ch->rewrite = zb_steal(&a.rewrite);
 	}
-	if (a.block || a.rewrite || !ch->rewrite)
-		ch->by = m->index;
 	ch->block = a.block;
 	zb_intercept_answer_done(&a);
 	if (ch->block)

@@ -100,32 +100,58 @@ static const char *spelling(const struct zb_reg_member *by, const char *name)
 	return name;
 }
 
-static void log_state(const struct take *t, const char *what, const char *name,
+static void log_state(const struct zb_registry *r, struct zb_strv *log,
+		      const char *what, const char *name,
 		      enum zb_reg_state state, size_t by)
 {
-	const struct zb_reg_member *first = &t->r->members[by];
+	const struct zb_reg_member *first = &r->members[by];
 	struct zb_buf shown = {0}, other = {0};
 
 	zb_text_escape(&shown, name, strlen(name), 100);
 	if (state == ZB_REG_BUILTIN) {
-		zb_strv_addf(t->log, "%s \"%s\" is built in; ignored", what,
+		zb_strv_addf(log, "%s \"%s\" is built in; ignored", what,
 			     zb_buf_str(&shown));
 	} else if (state == ZB_REG_SHADOWED) {
 		name = spelling(first, name);
 		zb_text_escape(&other, name, strlen(name), 100);
-		zb_strv_addf(t->log,
+		zb_strv_addf(log,
 			     "%s \"%s\" already registered by %s as \"%s\"; "
 			     "ignored",
 			     what, zb_buf_str(&shown), first->name,
 			     zb_buf_str(&other));
 	} else if (state == ZB_REG_LATE) {
-		zb_strv_addf(t->log,
+		zb_strv_addf(log,
 			     "register_%s \"%s\" after ready; takes effect "
 			     "with the next turn",
 			     what, zb_buf_str(&shown));
 	}
 	zb_buf_done(&shown);
 	zb_buf_done(&other);
+}
+
+static void log_new(const struct take *t, const char *what, const char *name,
+		    enum zb_reg_state state, size_t by)
+{
+	if (state != ZB_REG_SHADOWED || t->late)
+		log_state(t->r, t->log, what, name, state, by);
+}
+
+void zb_registry_shadows(const struct zb_registry *r, size_t member,
+			 struct zb_strv *log)
+{
+	const struct zb_reg_member *m = &r->members[member];
+	size_t by = 0;
+
+	for (size_t i = 0; i < m->n_commands; i++)
+		if (zb_registry_command_state(r, member, i, &by) ==
+		    ZB_REG_SHADOWED)
+			log_state(r, log, "command", m->commands[i].name,
+				  ZB_REG_SHADOWED, by);
+	for (size_t i = 0; i < m->n_tools; i++)
+		if (zb_registry_tool_state(r, member, i, &by) ==
+		    ZB_REG_SHADOWED)
+			log_state(r, log, "tool", m->tools[i].name,
+				  ZB_REG_SHADOWED, by);
 }
 
 static int take_command(const struct take *t)
@@ -147,10 +173,10 @@ static int take_command(const struct take *t)
 	c = &v[m->n_commands++];
 	c->name = zb_steal(&name);
 	c->description = string_of(t, "description");
-	log_state(t, "command", c->name,
-		  zb_registry_command_state(t->r, t->member, m->n_commands - 1,
-					    &by),
-		  by);
+	log_new(t, "command", c->name,
+		zb_registry_command_state(t->r, t->member, m->n_commands - 1,
+					  &by),
+		by);
 	return 0;
 }
 
@@ -189,9 +215,9 @@ static int take_tool(const struct take *t)
 	tool->deferred = true_of(t, "deferred") ||
 			 (exposure != ZB_JSON_NONE &&
 			  zb_json_is(t->j, exposure, "deferred"));
-	log_state(t, "tool", tool->name,
-		  zb_registry_tool_state(t->r, t->member, m->n_tools - 1, &by),
-		  by);
+	log_new(t, "tool", tool->name,
+		zb_registry_tool_state(t->r, t->member, m->n_tools - 1, &by),
+		by);
 	return 0;
 }
 

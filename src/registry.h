@@ -53,9 +53,13 @@ void zb_registry_done(struct zb_registry *r);
 
 /* A frame of @member that passed its mediator. register_command,
  * register_tool and the activate_tools of a tool_result are taken, others
- * ignored. @late: it is ready already. Lines for its log go to @log. */
+ * ignored. @late: it is ready already. Lines for its log go to @log; who
+ * shadows whom is not among them before it is ready: others may yet come. */
 int zb_registry_take(struct zb_registry *r, size_t member, const char *line,
 		     size_t len, bool late, struct zb_strv *log);
+/* Lines for the log of @member: what of its names others have. */
+void zb_registry_shadows(const struct zb_registry *r, size_t member,
+			 struct zb_strv *log);
 /* A turn ended: late tools are seen from now on. */
 void zb_registry_turn(struct zb_registry *r);
 

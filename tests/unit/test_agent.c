@@ -1,0 +1,869 @@
+/* test_agent.c - the agent's side of the protocol, over a backend in memory. */
+#include "agent.h"
+#include "cleanup.h"
+#include "ext_kit.h"
+#include "fake_backend.h"
+
+#include <signal.h>
+
+/* What the agent reported, as lines of text. */
+struct seen {
+	uv_loop_t loop;
+	struct zb_agent *a;
+	struct zb_store store;
+	struct zb_host host;
+	struct zb_strv lines, said;
+	unsigned settled;
+	bool closed;
+	uint64_t begin;
+};
+
+static void on_frame(void *ctx, size_t member, const char *type,
+		     const char *line, size_t len)
+{
+	struct seen *s = ctx;
+
+	zb_strv_addf(&s->lines, "%s %s %.*s",
+		     zb_agent_member(s->a, member)->name, type, (int)len, line);
+}
+
+static void on_denied(void *ctx, size_t member, const struct zb_denial *d)
+{
+	struct seen *s = ctx;
+
+	zb_strv_addf(&s->lines, "%s denied %s",
+		     zb_agent_member(s->a, member)->name, d->target);
+}
+
+static void on_say(void *ctx, size_t member, const char *text)
+{
+	struct seen *s = ctx;
+
+	(void)member;
+	zb_strv_add(&s->said, text);
+}
+
+static void on_settled(void *ctx)
+{
+	struct seen *s = ctx;
+
+	s->settled++;
+}
+
+static void on_closed(void *ctx)
+{
+	struct seen *s = ctx;
+
+	s->closed = true;
+}
+
+static const struct zb_agent_ops ops = {.frame = on_frame,
+					.denied = on_denied,
+					.say = on_say,
+					.settled = on_settled,
+					.closed = on_closed};
+
+static void open_agent(struct seen *s, const struct tmphome *t)
+{
+	struct zb_error err = {0};
+	struct zb_agent_config cfg = {.loop = &s->loop,
+				      .backend = &fake_backend,
+				      .host = &s->host,
+				      .store = &s->store,
+				      .project = "/project",
+				      .zot_version = "1",
+				      .provider = "p",
+				      .model = "m",
+				      .ops = &ops,
+				      .ctx = s};
+
+	kit_forget(); /* of a test that failed half-way */
+	fake_forget();
+	signal(SIGPIPE, SIG_IGN);
+	uv_loop_init(&s->loop);
+	s->store.logs = in(t, "logs");
+	s->begin = uv_hrtime();
+	assert_int_equal(zb_agent_new(&s->a, &cfg, &err), 0);
+}
+
+static void add(struct seen *s, const struct tmphome *t,
+		const struct kit_wish *wish, fake_main *program)
+{
+	struct zb_target target = {.name = wish->name};
+	struct zb_error err = {0};
+
+	kit_wish(t->dir, wish);
+	fake_program(wish->name, program);
+	assert_int_equal(zb_agent_add(s->a, wish->name, &target, &err), 0);
+}
+
+static void settle(struct seen *s, unsigned times)
+{
+	zb_agent_begin(s->a);
+	while (s->settled < times)
+		uv_run(&s->loop, UV_RUN_ONCE);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+	(void)t;
+}
+
+static void turn(struct seen *s, unsigned ms)
+{
+	uint64_t end = uv_hrtime() + (uint64_t)ms * 1000000;
+	uv_timer_t t;
+
+	uv_timer_init(&s->loop, &t);
+	uv_timer_start(&t, on_tick, 1, 1);
+	while (uv_hrtime() < end)
+		uv_run(&s->loop, UV_RUN_ONCE);
+	uv_close((uv_handle_t *)&t, NULL);
+	uv_run(&s->loop, UV_RUN_NOWAIT);
+}
+
+static void close_agent(struct seen *s)
+{
+	zb_agent_shutdown(s->a);
+	while (!s->closed)
+		uv_run(&s->loop, UV_RUN_ONCE);
+	zb_agent_free(s->a);
+	uv_run(&s->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&s->loop), 0);
+	assert_int_equal(fake_alive(), 0);
+	zb_strv_done(&s->lines);
+	zb_strv_done(&s->said);
+	free(s->store.logs);
+	fake_forget();
+	kit_forget();
+}
+
+static const struct zb_member *member(const struct seen *s, const char *name)
+{
+	return zb_agent_member(s->a, zb_agent_find(s->a, name));
+}
+
+/* ---- answers to questions ---- */
+
+struct answer {
+	bool done;
+	enum zb_reply how;
+	size_t member;
+	char text[600];
+	bool block;
+	char rewrite[200];
+	size_t n_opinions;
+	const char *outcomes[4];
+};
+
+static void on_reply(void *ctx, const struct zb_agent_reply *r)
+{
+	struct answer *a = ctx;
+
+	assert_false(a->done);
+	a->done = true;
+	a->how = r->how;
+	a->member = r->member;
+	if (r->line)
+		snprintf(a->text, sizeof(a->text), "%.*s", (int)r->len,
+			 r->line);
+	else
+		snprintf(a->text, sizeof(a->text), "%s", r->why);
+}
+
+static void on_verdict(void *ctx, const struct zb_agent_verdict *v)
+{
+	struct answer *a = ctx;
+
+	assert_false(a->done);
+	a->done = true;
+	a->block = v->block;
+	a->member = v->by;
+	a->n_opinions = v->n_opinions;
+	for (size_t i = 0; i < v->n_opinions && i < 4; i++)
+		a->outcomes[i] = v->opinions[i].outcome;
+	snprintf(a->text, sizeof(a->text), "%s", v->reason ? v->reason : "");
+	snprintf(a->rewrite, sizeof(a->rewrite), "%s",
+		 v->rewrite ? v->rewrite : "");
+}
+
+static void wait_for(struct seen *s, struct answer *a)
+{
+	while (!a->done)
+		uv_run(&s->loop, UV_RUN_ONCE);
+}
+
+static struct answer call(struct seen *s, const char *tool)
+{
+	struct answer a = {0};
+
+	zb_agent_call(s->a, tool, "{}", on_reply, &a);
+	wait_for(s, &a);
+	return a;
+}
+
+static struct answer run(struct seen *s, const char *name)
+{
+	struct answer a = {0};
+
+	zb_agent_command(s->a, name, "", on_reply, &a);
+	wait_for(s, &a);
+	return a;
+}
+
+static struct answer intercept(struct seen *s, const char *event,
+			       const char *fields)
+{
+	struct answer a = {0};
+
+	zb_agent_intercept(s->a, event, fields, on_verdict, &a);
+	wait_for(s, &a);
+	return a;
+}
+
+#define WISH(n, ...) ((const struct kit_wish){.name = n, __VA_ARGS__})
+
+/* ---- programs ---- */
+
+#define RESULT                                                                 \
+	"{\"type\":\"tool_result\",\"id\":\"%s\",\"content\":[{\"type\":"      \
+	"\"text\",\"text\":\"%s\"}]}"
+
+/* Registers tool and command of its own name; answers with its name. */
+static int serve_name(struct fake *f, const char *name, const char *cmd)
+{
+	const char *line;
+
+	if (!fake_hello(f, name))
+		return 1;
+	fake_say(f,
+		 "{\"type\":\"register_tool\",\"name\":\"%s\","
+		 "\"description\":\"d\",\"schema\":{\"type\":\"object\"}}",
+		 name);
+	fake_say(f,
+		 "{\"type\":\"register_command\",\"name\":\"%s\","
+		 "\"description\":\"d\"}",
+		 cmd);
+	fake_say(f, "{\"type\":\"subscribe\",\"events\":[\"session_start\","
+		    "\"turn_end\"],\"intercept\":[]}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *id = fake_member(f, "id");
+		zb_auto(free) char *called = fake_member(f, "name");
+
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+		if (strstr(line, "\"tool_call\""))
+			fake_say(f, RESULT, id, name);
+		else if (strstr(line, "\"command_invoked\""))
+			fake_say(f,
+				 "{\"type\":\"command_response\",\"id\":"
+				 "\"%s\",\"action\":\"display\","
+				 "\"display\":\"%s %s\"}",
+				 id, name, called);
+		else if (strstr(line, "\"event\""))
+			fake_say(f, "{\"type\":\"notify\",\"level\":\"info\","
+				    "\"message\":\"event\"}");
+	}
+	return 0;
+}
+
+static int one(struct fake *f)
+{
+	fake_sleep(f, 300); /* it arrives last */
+	return serve_name(f, "one", "Deploy");
+}
+
+static int two(struct fake *f)
+{
+	return serve_name(f, "two", "DEPLOY");
+}
+
+static void handshake_and_names(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w1 = WISH("one", 0), w2 = WISH("two", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w1, one);
+	add(&s, t, &w2, two);
+	settle(&s, 1);
+	assert_int_equal(member(&s, "one")->state, ZB_MEMBER_READY);
+	assert_false(member(&s, "one")->auto_ready);
+	turn(&s, 100);
+	/* session_start reached both. */
+	assert_int_equal(s.lines.n, 2);
+	a = call(&s, "two");
+	assert_int_equal(a.how, ZB_REPLY_OK);
+	assert_non_null(strstr(a.text, "\"text\":\"two\""));
+	/* Load order decides, the registered spelling is sent. */
+	a = run(&s, "dEPLOY");
+	assert_non_null(strstr(a.text, "one Deploy"));
+	kit_expect_log(t->dir, "two", "log",
+		       "command \"DEPLOY\" already "
+		       "registered by one as \"Deploy\"");
+	close_agent(&s);
+}
+
+static void unknown_names(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("two", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w, two);
+	settle(&s, 1);
+	a = call(&s, "none");
+	assert_int_equal(a.how, ZB_REPLY_UNKNOWN);
+	assert_string_equal(a.text, "unknown tool \"none\"");
+	a = run(&s, "none");
+	assert_int_equal(a.how, ZB_REPLY_UNKNOWN);
+	a = run(&s, "EXIT");
+	assert_int_equal(a.how, ZB_REPLY_BUILTIN);
+	assert_int_equal(zb_agent_panel_key(s.a, "p", "up", NULL), ZB_NOBODY);
+	assert_int_equal(zb_agent_panel_close(s.a, "p"), ZB_NOBODY);
+	close_agent(&s);
+}
+
+/* ---- readiness ---- */
+
+static int silent(struct fake *f)
+{
+	fake_hello(f, "silent");
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"early\","
+		    "\"description\":\"d\",\"schema\":{}}");
+	fake_sleep(f, 600);
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"late\","
+		    "\"description\":\"d\",\"schema\":{}}");
+	return fake_serve(f);
+}
+
+static int chatty(struct fake *f)
+{
+	fake_hello(f, "chatty");
+	for (int i = 0; i < 50 && fake_sleep(f, 100); i++)
+		fake_say(f, "{\"type\":\"clear_notes\"}");
+	return fake_serve(f);
+}
+
+static void ready_without_a_word(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w1 = WISH("silent", 0), w2 = WISH("chatty", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w1, silent);
+	add(&s, t, &w2, chatty);
+	settle(&s, 1);
+	assert_true(member(&s, "silent")->auto_ready);
+	assert_in_range(member(&s, "silent")->start_ms, 240, 590);
+	assert_true(member(&s, "chatty")->ready_timeout);
+	assert_in_range(member(&s, "chatty")->start_ms, 2900, 4500);
+	/* What it registered after that waits for the next turn. */
+	a = call(&s, "late");
+	assert_int_equal(a.how, ZB_REPLY_UNKNOWN);
+	zb_agent_turn(s.a);
+	a = (struct answer){0};
+	zb_agent_call(s.a, "late", "{}", on_reply, &a);
+	assert_false(a.done);
+	close_agent(&s);
+	assert_int_equal(a.how, ZB_REPLY_CANCELLED);
+}
+
+/* ---- time ---- */
+
+static int late(struct fake *f)
+{
+	unsigned n = 0;
+	const char *line;
+
+	fake_hello(f, "late");
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"t\","
+		    "\"description\":\"d\",\"schema\":{}}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *id = fake_member(f, "id");
+
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+		if (!strstr(line, "\"tool_call\""))
+			continue;
+		if (!n++)
+			fake_sleep(f, 1500);
+		fake_say(f, RESULT, id, n == 1 ? "FIRST" : "SECOND");
+	}
+	return 0;
+}
+
+static void late_reply_answers_nobody_else(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("late", .tool_seconds = 1);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w, late);
+	settle(&s, 1);
+	a = call(&s, "t");
+	assert_int_equal(a.how, ZB_REPLY_TIMEOUT);
+	assert_string_equal(a.text, "t timed out after 1 s (extension late)");
+	a = call(&s, "t");
+	assert_int_equal(a.how, ZB_REPLY_OK);
+	assert_non_null(strstr(a.text, "SECOND"));
+	kit_expect_log(t->dir, "late", "log", "late tool_result for");
+	kit_expect_log(t->dir, "late", "log", "t timed out after 1 s");
+	close_agent(&s);
+}
+
+/* A tool's clock stands still while its panel is open. */
+static int asker(struct fake *f)
+{
+	const char *line;
+
+	fake_hello(f, "asker");
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"t\","
+		    "\"description\":\"d\",\"schema\":{}}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *id = fake_member(f, "id");
+
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+		if (!strstr(line, "\"tool_call\""))
+			continue;
+		fake_say(f, "{\"type\":\"open_panel\",\"panel\":{\"id\":\"p\","
+			    "\"title\":\"t\",\"lines\":[]}}");
+		while ((line = fake_read(f)) && !strstr(line, "panel_key"))
+			;
+		fake_say(f, "{\"type\":\"panel_close\",\"panel_id\":\"p\"}");
+		fake_say(f, RESULT, id, "yes");
+	}
+	return 0;
+}
+
+static void open_panel_stops_the_clock(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("asker", .tool_seconds = 1);
+	struct seen s = {0};
+	struct answer a = {0};
+
+	open_agent(&s, t);
+	add(&s, t, &w, asker);
+	settle(&s, 1);
+	zb_agent_call(s.a, "t", "{}", on_reply, &a);
+	turn(&s, 2500);
+	assert_false(a.done);
+	assert_int_equal(zb_agent_panel_key(s.a, "p", "rune", "y"), 0);
+	wait_for(&s, &a);
+	assert_int_equal(a.how, ZB_REPLY_OK);
+	assert_int_equal(zb_agent_panel_key(s.a, "p", "rune", "y"), ZB_NOBODY);
+	close_agent(&s);
+}
+
+/* ---- ends ---- */
+
+static int mortal(struct fake *f)
+{
+	const char *line;
+
+	fake_hello(f, "mortal");
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"t\","
+		    "\"description\":\"d\",\"schema\":{}}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f)))
+		if (strstr(line, "\"tool_call\""))
+			return 5;
+		else if (strstr(line, "\"shutdown\""))
+			return 0;
+	return 0;
+}
+
+static void death(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("mortal", 0), w2 = WISH("two", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w, mortal);
+	add(&s, t, &w2, two);
+	settle(&s, 1);
+	a = call(&s, "t");
+	assert_int_equal(a.how, ZB_REPLY_GONE);
+	assert_string_equal(a.text, "mortal exited with status 5");
+	assert_int_equal(member(&s, "mortal")->state, ZB_MEMBER_GONE);
+	assert_int_equal(member(&s, "mortal")->exit.code, 5);
+	/* Later ones fail at once, with the reason. */
+	a = call(&s, "t");
+	assert_int_equal(a.how, ZB_REPLY_GONE);
+	assert_string_equal(a.text, "tool \"t\": mortal exited with status 5");
+	a = call(&s, "two");
+	assert_int_equal(a.how, ZB_REPLY_OK);
+	close_agent(&s);
+}
+
+static int broken(struct fake *f)
+{
+	fake_stderr(f, "Traceback\nImportError: shared\n");
+	return 1;
+}
+
+static void load_failures(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("broken", 0), w2 = WISH("two", 0);
+	struct zb_target none = {.name = "none"};
+	struct zb_error err = {0};
+	struct seen s = {0};
+
+	open_agent(&s, t);
+	assert_int_equal(zb_agent_add(s.a, "none", &none, &err), 0);
+	add(&s, t, &w, broken);
+	add(&s, t, &w2, two);
+	settle(&s, 1);
+	assert_int_equal(member(&s, "none")->code, ZB_EPOLICY);
+	assert_string_equal(member(&s, "none")->problem,
+			    "none: no extension \"none\" is installed");
+	assert_int_equal(member(&s, "broken")->code, ZB_OK);
+	assert_string_equal(member(&s, "broken")->reason,
+			    "exited with status 1 before hello");
+	assert_non_null(strstr(member(&s, "broken")->problem,
+			       "broken exited with status 1 before hello; its "
+			       "standard error begins: Traceback|ImportError: "
+			       "shared (log: "));
+	assert_int_equal(member(&s, "two")->state, ZB_MEMBER_READY);
+	close_agent(&s);
+}
+
+static int stubborn(struct fake *f)
+{
+	fake_hello(f, "stubborn");
+	fake_say(f, "{\"type\":\"ready\"}");
+	fake_sleep(f, 60000);
+	return 0;
+}
+
+static void shutdown_is_bounded(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("stubborn", 0), w2 = WISH("two", 0);
+	struct seen s = {0};
+	uint64_t begin;
+
+	open_agent(&s, t);
+	add(&s, t, &w, stubborn);
+	add(&s, t, &w2, two);
+	settle(&s, 1);
+	begin = uv_hrtime();
+	close_agent(&s);
+	assert_in_range((uv_hrtime() - begin) / 1000000, 1900, 3000);
+	kit_expect_log(t->dir, "stubborn", "log", "did not end within 2 s");
+}
+
+/* ---- back-pressure ---- */
+
+static int deaf(struct fake *f)
+{
+	fake_hello(f, "deaf");
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"d\","
+		    "\"description\":\"d\",\"schema\":{}}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while (fake_sleep(f, 50))
+		fake_say(f, "{\"type\":\"notify\",\"level\":\"info\","
+			    "\"message\":\"still here\"}");
+	return 0;
+}
+
+/* One that never reads costs its own calls only. */
+static void deaf_does_not_disturb(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("deaf", 0), w2 = WISH("two", 0);
+	struct answer calls[8] = {0}, a;
+	unsigned stuck = 0;
+	struct seen s = {0};
+	struct zb_buf big = {0};
+	uint64_t begin;
+
+	open_agent(&s, t);
+	add(&s, t, &w, deaf);
+	add(&s, t, &w2, two);
+	settle(&s, 1);
+	zb_buf_adds(&big, "{\"x\":\"");
+	for (int i = 0; i < 60000; i++)
+		zb_buf_adds(&big, "0123456789");
+	zb_buf_adds(&big, "\"}");
+	for (int i = 0; i < 8; i++)
+		zb_agent_call(s.a, "d", zb_buf_str(&big), on_reply, &calls[i]);
+	for (int i = 0; i < 8; i++)
+		stuck += calls[i].done && calls[i].how == ZB_REPLY_STUCK;
+	assert_in_range(stuck, 3, 7);
+	assert_string_equal(calls[7].text, "deaf is not reading its stdin "
+					   "(1048576 bytes queued)");
+	assert_true(zb_strv_has(&s.said, calls[7].text));
+	assert_int_equal(s.said.n, 1);
+	begin = uv_hrtime();
+	a = call(&s, "two");
+	assert_int_equal(a.how, ZB_REPLY_OK);
+	assert_true(uv_hrtime() - begin < 100000000);
+	zb_buf_done(&big);
+	begin = uv_hrtime();
+	close_agent(&s);
+	assert_true(uv_hrtime() - begin < 3000000000);
+	assert_int_equal(calls[0].how, ZB_REPLY_CANCELLED);
+}
+
+/* ---- intercepts ---- */
+
+/* Answers intercepts: @rest follows the id. */
+static int judge(struct fake *f, const char *name, const char *rest)
+{
+	const char *line;
+
+	fake_hello(f, name);
+	fake_say(f, "{\"type\":\"subscribe\",\"events\":[],\"intercept\":"
+		    "[\"tool_call\",\"assistant_message\"]}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *id = fake_member(f, "id");
+
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+		if (!strstr(line, "event_intercept"))
+			continue;
+		if (!strcmp(name, "watch"))
+			fake_say(f,
+				 "{\"type\":\"notify\",\"level\":\"info\","
+				 "\"message\":\"saw %s\"}",
+				 strstr(line, "NEW") ? "NEW" : "OLD");
+		if (rest)
+			fake_say(f,
+				 "{\"type\":\"event_intercept_response\","
+				 "\"id\":\"%s\"%s}",
+				 id, rest);
+		else
+			fake_sleep(f, 1500);
+	}
+	return 0;
+}
+
+static int rewriter(struct fake *f)
+{
+	return judge(f, "rewriter", ",\"replace_text\":\"NEW\"");
+}
+
+static int watch(struct fake *f)
+{
+	return judge(f, "watch", ",\"replace_text\":null,\"reason\":\"fine\"");
+}
+
+static int blocker(struct fake *f)
+{
+	return judge(f, "blocker", ",\"block\":true,\"reason\":\"no\"");
+}
+
+static int sleeper(struct fake *f)
+{
+	return judge(f, "sleeper", NULL);
+}
+
+static void chain(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w1 = WISH("rewriter", 0), w2 = WISH("watch", 0),
+			      w3 = WISH("two", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w1, rewriter);
+	add(&s, t, &w3, two);
+	add(&s, t, &w2, watch);
+	settle(&s, 1);
+	a = intercept(&s, "assistant_message", "{\"text\":\"OLD\"}");
+	assert_false(a.block);
+	assert_string_equal(a.rewrite, "\"NEW\"");
+	assert_int_equal(a.member, 0);
+	assert_string_equal(a.text, "fine");
+	assert_int_equal(a.n_opinions, 2);
+	assert_string_equal(a.outcomes[0], "rewrite");
+	assert_string_equal(a.outcomes[1], "allow");
+	/* The second saw what the first made of it. */
+	assert_true(zb_strv_has(&s.lines,
+				"watch notify {\"type\":\"notify\",\"level\":"
+				"\"info\",\"message\":\"saw NEW\"}"));
+	/* Nobody is subscribed: allowed. */
+	a = intercept(&s, "turn_start", "{}");
+	assert_false(a.block);
+	assert_int_equal(a.n_opinions, 0);
+	close_agent(&s);
+}
+
+static void first_block_ends_it(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w1 = WISH("blocker", 0), w2 = WISH("watch", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w1, blocker);
+	add(&s, t, &w2, watch);
+	settle(&s, 1);
+	a = intercept(&s, "tool_call", "{\"tool_name\":\"bash\"}");
+	assert_true(a.block);
+	assert_int_equal(a.member, 0);
+	assert_string_equal(a.text, "no");
+	assert_int_equal(a.n_opinions, 1);
+	assert_int_equal(s.lines.n, 0);
+	close_agent(&s);
+}
+
+static void no_answer(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w1 = WISH("sleeper", 0);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w1, sleeper);
+	settle(&s, 1);
+	a = intercept(&s, "tool_call", "{\"tool_name\":\"bash\"}");
+	assert_false(a.block);
+	assert_string_equal(a.outcomes[0], "timeout");
+	assert_true(zb_strv_has(&s.said, "guard \"sleeper\" gave no answer in "
+					 "1 s for tool_call bash; allowed"));
+	close_agent(&s);
+}
+
+static void no_answer_blocks(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w1 = WISH("sleeper", .block = true);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w1, sleeper);
+	settle(&s, 1);
+	a = intercept(&s, "tool_call", "{\"tool_name\":\"bash\"}");
+	assert_true(a.block);
+	assert_string_equal(a.text, "guard \"sleeper\" gave no answer in 1 s "
+				    "for tool_call bash; blocked");
+	close_agent(&s);
+}
+
+static void missing_guard_blocks(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("broken", .block = true);
+	struct seen s = {0};
+	struct answer a;
+
+	open_agent(&s, t);
+	add(&s, t, &w, broken);
+	settle(&s, 1);
+	assert_true(zb_agent_has_guard(s.a));
+	a = intercept(&s, "tool_call", "{\"tool_name\":\"bash\"}");
+	assert_true(a.block);
+	assert_string_equal(a.text,
+			    "required guard \"broken\" is not running (exited "
+			    "with status 1 before hello); tool calls are "
+			    "blocked");
+	/* What it does not guard is not blocked. */
+	a = intercept(&s, "turn_start", "{}");
+	assert_false(a.block);
+	close_agent(&s);
+}
+
+/* ---- reload ---- */
+
+static int slow_goodbye(struct fake *f)
+{
+	const char *line;
+
+	fake_hello(f, "slow");
+	fake_say(f, "{\"type\":\"register_command\",\"name\":\"pause\","
+		    "\"description\":\"d\"}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f)))
+		if (strstr(line, "\"shutdown\"")) {
+			fake_say(f, "{\"type\":\"notify\",\"level\":\"info\","
+				    "\"message\":\"late\"}");
+			fake_sleep(f, 200);
+			return 0;
+		}
+	return 0;
+}
+
+static void reload_drops_the_old(void **state)
+{
+	struct tmphome *t = *state;
+	const struct kit_wish w = WISH("slow", 0), w2 = WISH("two", 0);
+	struct seen s = {0};
+	struct answer a = {0};
+
+	open_agent(&s, t);
+	add(&s, t, &w, slow_goodbye);
+	add(&s, t, &w2, two);
+	settle(&s, 1);
+	zb_agent_command(s.a, "pause", "", on_reply, &a);
+	zb_agent_reload(s.a, zb_agent_find(s.a, "slow"));
+	/* Nobody is told of it as a failure. */
+	assert_true(a.done);
+	assert_int_equal(a.how, ZB_REPLY_CANCELLED);
+	settle(&s, 2);
+	assert_int_equal(member(&s, "slow")->state, ZB_MEMBER_READY);
+	assert_int_equal(fake_started(), 3);
+	for (size_t i = 0; i < s.lines.n; i++)
+		assert_null(strstr(s.lines.v[i], "late"));
+	kit_expect_log(t->dir, "slow", "log",
+		       "slow: notify from the previous instance; dropped");
+	/* session_start was sent once: to "two" at the first start. */
+	assert_int_equal(s.lines.n, 1);
+	close_agent(&s);
+}
+
+static void empty(void **state)
+{
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	settle(&s, 1);
+	assert_int_equal(zb_agent_event(s.a, "turn_end", "{}"), 0);
+	close_agent(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_tmp(handshake_and_names),
+		with_tmp(unknown_names),
+		with_tmp(ready_without_a_word),
+		with_tmp(late_reply_answers_nobody_else),
+		with_tmp(open_panel_stops_the_clock),
+		with_tmp(death),
+		with_tmp(load_failures),
+		with_tmp(shutdown_is_bounded),
+		with_tmp(deaf_does_not_disturb),
+		with_tmp(chain),
+		with_tmp(first_block_ends_it),
+		with_tmp(no_answer),
+		with_tmp(no_answer_blocks),
+		with_tmp(missing_guard_blocks),
+		with_tmp(reload_drops_the_old),
+		with_tmp(empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
