@@ -125,8 +125,8 @@ static bool has_libc(const char *root, const char *dir)
 }
 
 /* Where this system keeps its libraries: the multiarch directories, else
- * lib64, else lib, as the C library is there. Both spellings of a merged /usr
- * are given; tidying takes one out. */
+ * lib64, else lib, as the C library is there; by their real names, so that a
+ * merged /usr has one. */
 static int libdirs(const char *root, struct zb_strv *out)
 {
 	zb_auto(free) char *t = triplet();
@@ -136,14 +136,21 @@ static int libdirs(const char *root, struct zb_strv *out)
 	for (size_t i = 0; i < ZB_ARRAY_LEN(below); i++) {
 		zb_auto(free) char *usr = zb_strf("/usr/%s", below[i]);
 		zb_auto(free) char *top = zb_strf("/%s", below[i]);
+		const char *const both[] = {usr, top};
 
 		if (!usr || !top)
 			return ZB_ELIMIT;
 		if (!has_libc(root, usr) && !has_libc(root, top))
 			continue;
-		return zb_strv_add(out, usr) || zb_strv_add(out, top)
-			       ? ZB_ELIMIT
-			       : 0;
+		for (size_t k = 0; k < ZB_ARRAY_LEN(both); k++) {
+			zb_auto(free) char *real =
+				zb_host_resolve(root, both[k], NULL);
+
+			if (real && !zb_strv_has(out, real) &&
+			    zb_strv_add(out, real))
+				return ZB_ELIMIT;
+		}
+		return 0;
 	}
 	return 0;
 }
@@ -249,33 +256,41 @@ static void add_quoted(struct zb_buf *out, const char *s, bool quote)
 	}
 }
 
-/* Expand the first variable of @s and each rest in turn into @out. @pattern:
- * what comes out is a pattern, so values are quoted (but for version's *). */
-static int expand(struct expansion *x, uint32_t tok, const char *s,
-		  bool pattern, struct zb_strv *out)
+/* Append to @out all that @rest stands for, each after @done, which is final:
+ * a value that looks like a variable is not one. @pattern: what comes out is a
+ * pattern, so values are quoted (but for version's *). */
+static int expand_rest(struct expansion *x, uint32_t tok, const char *done,
+		       const char *rest, bool pattern, struct zb_strv *out)
 {
-	const char *at = strstr(s, "${"), *end = at ? strchr(at, '}') : NULL;
+	const char *at = strstr(rest, "${"), *end = at ? strchr(at, '}') : NULL;
 	struct zb_strv values = {0};
 	int rc;
 
 	if (!end)
-		return zb_strv_add(out, s) ? no_memory(x) : 0;
+		return zb_strv_addf(out, "%s%s", done, rest) ? no_memory(x) : 0;
 	rc = values_of(x, at + 2, (size_t)(end - at - 2), &values);
 	if (rc < 0 && rc != ZB_ELIMIT)
 		rc = bad(x, tok, "unknown variable");
 	for (size_t i = 0; !rc && i < values.n; i++) {
 		struct zb_buf b = {0};
 
-		zb_buf_add(&b, s, (size_t)(at - s));
+		zb_buf_adds(&b, done);
+		zb_buf_add(&b, rest, (size_t)(at - rest));
 		add_quoted(&b, values.v[i],
 			   pattern && strcmp(values.v[i], "*") != 0);
-		zb_buf_adds(&b, end + 1);
 		rc = b.failed ? no_memory(x)
-			      : expand(x, tok, b.data, pattern, out);
+			      : expand_rest(x, tok, b.data, end + 1, pattern,
+					    out);
 		zb_buf_done(&b);
 	}
 	zb_strv_done(&values);
 	return rc;
+}
+
+static int expand(struct expansion *x, uint32_t tok, const char *s,
+		  bool pattern, struct zb_strv *out)
+{
+	return expand_rest(x, tok, "", s, pattern, out);
 }
 
 /* ---- needs -------------------------------------------------------------- */

@@ -250,17 +250,24 @@ static bool is_shell(const char *path)
 	return false;
 }
 
+/* What the kernel, or env, looks for when the first line ends in CR LF. */
 static int crlf(struct resolution *r, const struct zb_shebang *sb)
 {
 	bool env = !strcmp(zb_path_name(sb->interp), "env");
-	zb_auto(free) char *word = escaped(env ? sb->arg : sb->interp);
+	zb_auto(free) char *line =
+		env ? zb_strdup(sb->arg)
+		    : zb_strf("%s%s%s", sb->interp, sb->arg[0] ? " " : "",
+			      sb->arg);
+	zb_auto(free) char *word = NULL;
 
-	/* The CR is at the end of the line, which may be an argument. */
+	if (!line)
+		return out_of_memory(r);
+	line[strcspn(line, "\r")] = '\0';
+	word = escaped(line);
 	return zb_fail(r->err, ZB_EUSAGE,
-		       "%s: %s line 1 ends in CRLF: interpreter \"%s%s\" does "
+		       "%s: %s line 1 ends in CRLF: interpreter \"%s\\r\" does "
 		       "not exist (convert the file to LF)",
-		       r->who, shown(r, r->path), word ? word : "",
-		       !env && sb->arg[0] ? " ...\\r" : "");
+		       r->who, shown(r, r->path), word ? word : "?");
 }
 
 /* Files that are named need to be shown, unless the extension's own directory

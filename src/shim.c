@@ -419,6 +419,7 @@ static int asdf_versions(struct choice *c, const char *plugin)
 	int rc = 0;
 
 	if (env && *env) {
+		free(c->set_by);
 		c->set_by = zb_strdup("the environment");
 		return words(env, " ", &c->versions);
 	}
