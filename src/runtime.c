@@ -431,7 +431,6 @@ static int shim_argv(struct resolution *r, const struct zb_shim *shim)
 static int through_shim(struct resolution *r, bool *took)
 {
 	zb_auto(free) char *name = zb_strdup(zb_path_name(r->path));
-	zb_auto(free) char *how = NULL;
 	struct zb_shim shim;
 	bool named;
 	int rc;

@@ -687,7 +687,6 @@ static void odd_paths(void **state)
 			zb_strf("odd/%s/lib/python3.11", names[i]);
 		zb_auto(free) char *whole = zb_strf("odd/%s/lib", names[i]);
 		zb_auto(free) char *prog = in(p.t, bin);
-		zb_auto(free) char *line = zb_strf("#!%s\n", prog);
 		struct zb_program out;
 		struct zb_error err;
 

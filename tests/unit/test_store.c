@@ -206,10 +206,10 @@ static void remove_does_not_follow_links(void **state)
 	struct zb_error err = {0};
 	zb_auto(free) char *tree = put_dir(t, "tree");
 	zb_auto(free) char *keep = put(t, "keep/file", 0600, "x");
-	zb_auto(free) char *l1 = put_link(t, "tree/dirlink", "../keep");
 	zb_auto(free) char *l2 = put_link(t, "toplink", "keep");
-	zb_auto(free) char *f = put(t, "tree/a/b/c", 0600, "x");
 
+	free(put_link(t, "tree/dirlink", "../keep"));
+	free(put(t, "tree/a/b/c", 0600, "x"));
 	assert_int_equal(zb_remove_tree(tree, &err), 0);
 	assert_int_equal(access(tree, F_OK), -1);
 	assert_int_equal(zb_remove_tree(l2, &err), 0);
@@ -225,13 +225,13 @@ static void remove_survives_hostile_trees(void **state)
 	struct tmphome *t = *state;
 	struct zb_error err = {0};
 	zb_auto(free) char *tree = put_dir(t, "tree");
-	zb_auto(free) char *decoy = put(t, "tree/.zb-rm-0/full", 0600, "x");
-	zb_auto(free) char *decoy1 = put(t, "tree/.zb-rm-1", 0600, "x");
-	zb_auto(free) char *locked = put(t, "tree/a/locked/in/x", 0600, "x");
 	zb_auto(free) char *in1 = in(t, "tree/a/locked");
 	zb_auto(free) char *in2 = in(t, "tree/a/locked/in");
 	int at = open(tree, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 
+	free(put(t, "tree/.zb-rm-0/full", 0600, "x"));
+	free(put(t, "tree/.zb-rm-1", 0600, "x"));
+	free(put(t, "tree/a/locked/in/x", 0600, "x"));
 	assert_true(at >= 0);
 	for (int i = 0; i < 3000; i++) {
 		int next;
