@@ -30,6 +30,30 @@ bool zb_med_pass_plain(struct zb_mediator *m, struct zb_view *v)
 	return false;
 }
 
+/* Is the extension at work on something that it was asked for? A call that is
+ * older than its time limit is none: whoever never answers is not at work for
+ * ever. A tool may wait for the user as long as its panel is open. */
+static bool is_asked(const struct zb_mediator *m, enum zb_call_kind kind)
+{
+	bool tool = kind == ZB_CALL_TOOL;
+	uint64_t limit =
+		zb_plan_limit(m->plan, tool ? ZB_LIMIT_TOOL_SECONDS
+					    : ZB_LIMIT_COMMAND_SECONDS);
+
+	if (!m->calls.count[kind])
+		return false;
+	if (limit > INT64_MAX / 1000 || (tool && m->panel_open))
+		return true;
+	for (size_t i = 0; i < m->calls.n_open; i++) {
+		const struct zb_call *c = &m->calls.open[i];
+
+		if (c->kind == kind &&
+		    m->now_ms - c->opened_ms < (int64_t)limit * 1000)
+			return true;
+	}
+	return false;
+}
+
 /* ---- panels ---- */
 
 void zb_med_open_panel(struct zb_mediator *m, const char *id)
@@ -69,7 +93,7 @@ static bool panel_is_open(const struct zb_mediator *m, const char *id)
 	return m->panel_open && strcmp(m->panels.v[m->panels.n - 1], id) == 0;
 }
 
-bool zb_med_panel_id(struct zb_mediator *m, const struct zb_part *p,
+bool zb_med_plain_id(struct zb_mediator *m, const struct zb_part *p,
 		     const char *field, char **out)
 {
 	uint32_t cp;
@@ -93,14 +117,14 @@ static void on_open_panel(struct zb_mediator *m, struct zb_view *v)
 	struct zb_part panel;
 
 	if (!v->bad[0] && (!zb_med_nested(m, v, "panel", &panel) ||
-			   !zb_med_panel_id(m, &panel, "id", &id)))
+			   !zb_med_plain_id(m, &panel, "id", &id)))
 		zb_med_note_bad(v, "no \"panel\" with an \"id\"");
 	if (v->bad[0]) {
 		zb_med_drop(m, v->bad);
 		return;
 	}
-	if (!sw->any && !m->calls.count[ZB_CALL_TOOL] &&
-	    !m->calls.count[ZB_CALL_COMMAND]) {
+	if (!sw->any && !is_asked(m, ZB_CALL_TOOL) &&
+	    !is_asked(m, ZB_CALL_COMMAND)) {
 		zb_auto(free) char *rule = zb_strf(
 			"%s: protocol.panels is true, which opens one in reply "
 			"to a command or while a tool call is open",
@@ -164,7 +188,7 @@ static void on_submit(struct zb_mediator *m, struct zb_view *v)
 		return; /* the host ignores it too */
 	if (!zb_med_text_allowed(m, ZB_VERB_SUBMIT))
 		return;
-	if (!m->calls.count[ZB_CALL_COMMAND] && !zb_med_submit_budget(m))
+	if (!is_asked(m, ZB_CALL_COMMAND) && !zb_med_submit_budget(m))
 		return;
 	zb_med_pass_plain(m, v);
 }
@@ -184,12 +208,14 @@ static void on_submit_slash(struct zb_mediator *m, struct zb_view *v)
 	}
 	if (!zb_med_text_allowed(m, ZB_VERB_SLASH))
 		return;
-	if (!m->calls.count[ZB_CALL_COMMAND] && !zb_med_submit_budget(m))
+	if (!is_asked(m, ZB_CALL_COMMAND) && !zb_med_submit_budget(m))
 		return;
 	zb_med_pass_plain(m, v);
 }
 
 /* ---- call_tool ---- */
+
+#define OWN_CALLS 64 /* open at a time */
 
 /* The extension hears no at once. */
 static void reply_no(struct zb_mediator *m, const char *id, const char *why)
@@ -204,9 +230,8 @@ static void on_call_tool(struct zb_mediator *m, struct zb_view *v)
 	zb_auto(free) char *name = NULL;
 	int rc;
 
-	if (zb_med_name(m, &v->top, "id") && m->raw.len && m->raw.len <= 128)
-		id = zb_strdup(zb_buf_str(&m->raw));
-	if (!id) {
+	if (!zb_med_plain_id(m, &v->top, "id", &id) || !id[0] ||
+	    strlen(id) > 128) {
 		zb_med_drop(m, "no usable \"id\"");
 		return;
 	}
@@ -220,7 +245,10 @@ static void on_call_tool(struct zb_mediator *m, struct zb_view *v)
 		reply_no(m, id, "call_tool of this tool is not granted");
 		return;
 	}
-	rc = zb_calls_open(&m->calls, ZB_CALL_OWN, id, "", name, m->now_ms);
+	rc = m->calls.count[ZB_CALL_OWN] >= OWN_CALLS
+		     ? ZB_ELIMIT
+		     : zb_calls_open(&m->calls, ZB_CALL_OWN, id, "", name,
+				     m->now_ms);
 	if (rc) {
 		reply_no(m, id,
 			 rc == ZB_EUSAGE ? "this id is in use"
@@ -295,12 +323,33 @@ static void asked_of(struct zb_mediator *m, const struct zb_view *v)
 			return;
 }
 
-/* Frames that are part of starting or ending, or that answer: not
- * counted. */
-static bool is_solicited(const struct zb_frame_row *row)
+/* The frames of a start, once, and replies: not counted. Whether a reply is
+ * one turns out when it claims its call. */
+static bool is_solicited(const struct zb_mediator *m,
+			 const struct zb_frame_row *row)
 {
-	return row->reply || row->id == ZB_FRAME_HELLO ||
-	       row->id == ZB_FRAME_READY || row->id == ZB_FRAME_SHUTDOWN_ACK;
+	return row->reply || (row->id == ZB_FRAME_HELLO && !m->hello) ||
+	       (row->id == ZB_FRAME_READY && !m->ready);
+}
+
+/* The verb of a row that is no list of names. A list in place of `true` names
+ * the commands and tools that may be registered. */
+static bool verb_allows(struct zb_mediator *m, const struct zb_view *v)
+{
+	const struct zb_frame_row *row = v->row;
+	bool named = row->id == ZB_FRAME_REGISTER_COMMAND ||
+		     row->id == ZB_FRAME_REGISTER_TOOL;
+
+	if (by_name(row->verb))
+		return true;
+	asked_of(m, v);
+	named = named && m->plan->scope.verbs[row->verb].is_list;
+	if (zb_med_verb(m, row->verb, named ? zb_buf_str(&m->raw) : NULL,
+			zb_buf_str(&m->raw), m->raw.len))
+		return true;
+	if (row->reply)
+		zb_med_spend(m);
+	return false;
 }
 
 void zb_med_from_ext(struct zb_mediator *m, struct zb_view *v)
@@ -313,13 +362,8 @@ void zb_med_from_ext(struct zb_mediator *m, struct zb_view *v)
 	if (zb_proto_field(&row->shape, "id", 2) >= 0 &&
 	    zb_med_name(m, &v->top, "id") && m->raw.len < sizeof(o->id))
 		memcpy(o->id, zb_buf_str(&m->raw), m->raw.len + 1);
-	if (!is_solicited(row) || (row->id == ZB_FRAME_READY && m->ready))
+	if (!is_solicited(m, row))
 		zb_med_spend(m);
-	if (!by_name(row->verb)) {
-		asked_of(m, v);
-		if (!zb_med_verb(m, row->verb, NULL, zb_buf_str(&m->raw),
-				 m->raw.len))
-			return;
-	}
-	handlers[row->id](m, v);
+	if (verb_allows(m, v))
+		handlers[row->id](m, v);
 }

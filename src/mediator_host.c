@@ -121,6 +121,17 @@ static void call_text_done(struct call_text *c)
 	free(c->name);
 }
 
+/* A list in place of `true` names the commands and tools there may be. */
+static bool call_granted(const struct zb_mediator *m, enum zb_call_kind kind,
+			 const char *name)
+{
+	enum zb_verb v =
+		kind == ZB_CALL_TOOL ? ZB_VERB_TOOLS : ZB_VERB_COMMANDS;
+
+	return zb_plan_verb(m->plan, v,
+			    m->plan->scope.verbs[v].is_list ? name : NULL);
+}
+
 static void on_call(struct zb_mediator *m, enum zb_call_kind kind)
 {
 	bool intercept = kind == ZB_CALL_INTERCEPT;
@@ -140,11 +151,7 @@ static void on_call(struct zb_mediator *m, enum zb_call_kind kind)
 			   m->out->type);
 	} else {
 		granted = intercept ? zb_plan_intercept(m->plan, c.event, NULL)
-				    : zb_plan_verb(m->plan,
-						   kind == ZB_CALL_TOOL
-							   ? ZB_VERB_TOOLS
-							   : ZB_VERB_COMMANDS,
-						   NULL);
+				    : call_granted(m, kind, c.name);
 		ask(m, kind, c.id, c.event, c.name, granted);
 	}
 	call_text_done(&c);

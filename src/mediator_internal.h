@@ -171,9 +171,9 @@ void zb_med_drop(struct zb_mediator *m, const char *why);
 bool zb_med_pass_plain(struct zb_mediator *m, struct zb_view *v);
 /* The panel @id is the open one now. */
 void zb_med_open_panel(struct zb_mediator *m, const char *id);
-/* The id of a panel, copied; false if there is none of use. It names a thing
- * on the user's screen: nothing that a terminal acts on. */
-bool zb_med_panel_id(struct zb_mediator *m, const struct zb_part *p,
+/* String @field as an id, copied; false if there is none of use. It may be
+ * shown: nothing in it that a terminal acts on. */
+bool zb_med_plain_id(struct zb_mediator *m, const struct zb_part *p,
 		     const char *field, char **out);
 
 /* ---- mediator_register.c ---- */

@@ -83,31 +83,37 @@ void zb_med_note_bad(struct zb_view *v, const char *why)
 		snprintf(v->bad, sizeof(v->bad), "%s", why);
 }
 
+static bool is_base64(struct zb_mediator *m, const struct zb_json *j,
+		      uint32_t i)
+{
+	const struct zb_json_tok *t = &j->tok[i];
+
+	if (!t->escaped)
+		return zb_base64_valid(j->text + t->start + 1,
+				       t->end - t->start - 2);
+	zb_buf_clear(&m->raw);
+	m->oom |= zb_json_string(j, i, &m->raw) != 0;
+	return zb_base64_valid(zb_buf_str(&m->raw), m->raw.len);
+}
+
 /* Images are the only thing in a result that is not text. */
 static const char *block_fault(struct zb_mediator *m, const struct zb_part *p)
 {
 	uint32_t type = zb_med_field(p, "type");
 	uint32_t mime = zb_med_field(p, "mime_type");
 	uint32_t data = zb_med_field(p, "data");
-	const struct zb_json_tok *t;
 
 	if (type == ZB_JSON_NONE)
 		return "a content block has no \"type\"";
 	if (zb_json_is(p->json, type, "text"))
-		return NULL;
+		return data == ZB_JSON_NONE || zb_json_is(p->json, data, "")
+			       ? NULL
+			       : "a text block has \"data\"";
 	if (mime == ZB_JSON_NONE || zb_json_is(p->json, mime, ""))
 		return "an image has no \"mime_type\"";
 	if (data == ZB_JSON_NONE)
 		return "an image has no \"data\"";
-	t = &p->json->tok[data];
-	if (!t->escaped)
-		return zb_base64_valid(p->json->text + t->start + 1,
-				       t->end - t->start - 2)
-			       ? NULL
-			       : "an image's \"data\" is not base64";
-	zb_buf_clear(&m->raw);
-	m->oom |= zb_json_string(p->json, data, &m->raw) != 0;
-	return zb_base64_valid(zb_buf_str(&m->raw), m->raw.len)
+	return is_base64(m, p->json, data)
 		       ? NULL
 		       : "an image's \"data\" is not base64";
 }
@@ -337,7 +343,7 @@ void zb_med_on_command_response(struct zb_mediator *m, struct zb_view *v)
 	cut_other_actions(m, v, a);
 	if (a->verb == ZB_VERB_PANELS && !v->bad[0] &&
 	    zb_med_nested(m, v, "open_panel", &p) &&
-	    !zb_med_panel_id(m, &p, "id", &panel))
+	    !zb_med_plain_id(m, &p, "id", &panel))
 		zb_med_note_bad(v, "\"open_panel\" has no \"id\"");
 	settle(m, v, call);
 	if (panel && m->out->verdict != ZB_MED_DROP)

@@ -650,6 +650,26 @@ static void open_calls_are_told_and_bounded(void **state)
 	stop(&r);
 }
 
+static void own_calls_are_bounded(void **state)
+{
+	struct rig r;
+	char line[80];
+
+	(void)state;
+	start(&r, "", true);
+	for (int i = 0; i <= 64; i++) {
+		snprintf(
+			line, sizeof(line),
+			"{\"type\":\"call_tool\",\"id\":\"%d\",\"name\":\"read\"}",
+			i);
+		ext(&r, line);
+		assert_int_equal(r.out.verdict,
+				 i < 64 ? ZB_MED_PASS : ZB_MED_REPLY);
+	}
+	assert_non_null(strstr(r.out.bytes.data, "too many calls are open"));
+	stop(&r);
+}
+
 static void subscriptions_are_told(void **state)
 {
 	struct rig r;
@@ -739,11 +759,55 @@ static void replies_are_not_counted(void **state)
 		assert_int_equal(r.out.n_denials, 0);
 	}
 	assert_int_equal(zb_mediator_hold_ms(r.m, 0), 0);
-	/* replies to nothing are */
-	for (int i = 0; i < 4000; i++)
-		ext(&r, "{\"type\":\"tool_result\",\"id\":\"?\"}");
-	assert_true(zb_mediator_hold_ms(r.m, 0) > 0);
 	stop(&r);
+}
+
+/* What only looks like a part of the protocol is. */
+static void sham_replies_are_counted(void **state)
+{
+	static const char *const lines[] = {
+		"{\"type\":\"tool_result\",\"id\":\"?\"}",
+		"{\"type\":\"event_intercept_response\"}",
+		"{\"type\":\"hello\"}",
+		"{\"type\":\"ready\"}",
+		"{\"type\":\"shutdown_ack\"}",
+		"{\"type\":\"tool_result\",\"ID\":\"?\"}",
+		"{\"type\":\"tool_result\",\"id\":\"?\",\"id\":1}",
+		"{}",
+		"",
+	};
+	struct rig r;
+
+	(void)state;
+	for (size_t k = 0; k < ZB_ARRAY_LEN(lines); k++) {
+		start(&r, "\"frames_per_second\":200", true);
+		for (int i = 0; i < 4010; i++)
+			ext(&r, lines[k]);
+		assert_true(zb_mediator_hold_ms(r.m, 0) > 0);
+		stop(&r);
+	}
+}
+
+static void refused_replies_are_counted(void **state)
+{
+	struct zb_plan plan = zb_transcript_plan(
+		"{\"zotbox\":1,\"protocol\":{\"tools\":false},"
+		"\"limits\":{\"frames_per_second\":200}}");
+	struct zb_mediator_config cfg = {.plan = &plan};
+	struct zb_mediator *m = NULL;
+	struct zb_med_out out = {0};
+	static const char line[] = "{\"type\":\"tool_result\",\"id\":\"?\"}";
+
+	(void)state;
+	assert_int_equal(zb_mediator_new(&m, &cfg, NULL), 0);
+	zb_mediator_from_ext(m, 0, "{\"type\":\"hello\"}", 16, &out);
+	for (int i = 0; i < 4010; i++)
+		zb_mediator_from_ext(m, 0, line, sizeof(line) - 1, &out);
+	assert_true(zb_mediator_hold_ms(m, 0) > 0);
+	zb_mediator_free(m);
+	zb_med_out_done(&out);
+	zb_scope_done(&plan.scope);
+	free(plan.name);
 }
 
 /* ---- over the whole table ---- */
@@ -928,10 +992,13 @@ int main(void)
 		cmocka_unit_test(registrations_are_bounded),
 		cmocka_unit_test(panels_are_forgotten_at_last),
 		cmocka_unit_test(open_calls_are_told_and_bounded),
+		cmocka_unit_test(own_calls_are_bounded),
 		cmocka_unit_test(subscriptions_are_told),
 		cmocka_unit_test(a_flood_is_held_and_nothing_dropped),
 		cmocka_unit_test(the_limit_of_a_flood_is_recorded),
 		cmocka_unit_test(replies_are_not_counted),
+		cmocka_unit_test(sham_replies_are_counted),
+		cmocka_unit_test(refused_replies_are_counted),
 		cmocka_unit_test(no_key_is_folded),
 		cmocka_unit_test(no_unknown_key_passes),
 		cmocka_unit_test(nothing_before_hello),
