@@ -153,7 +153,7 @@ static int limits(void)
 	return 0;
 }
 
-static void touch(char *p, size_t n)
+static void touch(volatile char *p, size_t n)
 {
 	for (size_t i = 0; p && i < n; i += 4096)
 		p[i] = 1;

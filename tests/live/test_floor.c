@@ -890,13 +890,13 @@ static _Noreturn void supervise(int out)
 	struct zb_error err = {0};
 	struct zb_proc *p;
 	struct made m;
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	make(&m);
 	qsort(m.places, m.plan.n_places, sizeof(m.places[0]), by_path);
 	zb_strv_add(&m.plan.argv, "inside");
 	zb_strv_add(&m.plan.argv, "stubborn");
-	if (zb_driver_spawn(&m.plan, &host, (int[3]){null, out, 2}, &opt, &p,
+	if (zb_driver_spawn(&m.plan, &host, (int[3]){null, out, null}, &opt, &p,
 			    &err))
 		_exit(1);
 	for (;;)
