@@ -197,6 +197,8 @@ static int merge_rules(struct zb_rules *base, const struct zb_rules *over)
 
 static int merge_switch(struct zb_switch *base, const struct zb_switch *over)
 {
+	bool replaces = over->is_list && base->set && !base->is_list;
+
 	if (!over->set)
 		return 0;
 	if (!over->is_list || !base->is_list)
@@ -205,6 +207,8 @@ static int merge_switch(struct zb_switch *base, const struct zb_switch *over)
 	base->on = over->on;
 	base->any = over->any;
 	base->is_list = over->is_list;
+	/* It did not add to true or false, so it adds to nothing farther. */
+	base->names.reset = base->names.reset || replaces;
 	if (zb_origin_copy(&base->origin, &over->origin))
 		return ZB_ELIMIT;
 	return over->is_list ? merge_rules(&base->names, &over->names) : 0;

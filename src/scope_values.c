@@ -70,7 +70,7 @@ static const char *check_piece(const char *s, size_t n, bool last, int globs,
 	if (n == 2 && !memcmp(s, "..", 2))
 		return say(why, "\"..\" is not allowed; name the directory "
 				"that is meant");
-	if (open && s > open - 1 && open > s && open[-1] == '$')
+	if (open && open > s && open[-1] == '$')
 		return say(why, "a variable may stand only at the start");
 	if (open && memchr(open, '}', n - (size_t)(open - s)) &&
 	    memchr(open, ',', n - (size_t)(open - s)))
