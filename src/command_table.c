@@ -154,6 +154,27 @@ const struct zb_command zb_commands[] = {
 		.run = zb_cmd_ext_revoke,
 	},
 	{
+		.name = "wrap",
+		.synopsis = "NAME",
+		.help = "stand between zot and an installed extension; zot "
+			"starts this",
+		.options = no_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_wrap,
+	},
+	{
+		.name = "console",
+		.synopsis = "[EXT...] [--policy NAME|FILE] [--scope FILE] "
+			    "[--cwd DIR] [--json]",
+		.help = "play the agent to extensions: verbs on stdin, what "
+			"reaches the agent or the user on stdout",
+		.more = zb_console_more,
+		.options = zb_console_options,
+		.max_args = SIZE_MAX,
+		.run = zb_cmd_console,
+	},
+	{
 		.name = "version",
 		.synopsis = "",
 		.help = "print the version",

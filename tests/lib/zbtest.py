@@ -633,6 +633,8 @@ class World:
             with open(path, "rb") as f:
                 for line in f:
                     r = json.loads(line)
+                    if "op" not in r:       # a mark, not a record
+                        continue
                     key = tuple(str(r.get(k)) for k in (
                         "session", "op", "target", "exe", "errno"))
                     if key in merged:

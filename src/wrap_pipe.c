@@ -1,0 +1,307 @@
+/* wrap_pipe.c - lines from and to zot.
+ *
+ * In the usual case a line costs no copy on its way out: it is written from
+ * where it lies, together with its newline, by one writev. Only what the pipe
+ * does not take is copied.
+ *
+ * While zot's lines cannot be passed on (the extension does not read), its
+ * pipe is not read either. Its end would then go unnoticed, so that is asked
+ * for from time to time: POLLHUP comes without reading. */
+#define _GNU_SOURCE
+#include "wrap_pipe.h"
+#include "cleanup.h"
+#include "cmd.h"
+#include "fdutil.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#define STALLED_MS 250
+#define QUEUE_HIGH ((size_t)1 << 20)
+#define QUEUE_KEEP ((size_t)256 << 10)
+#define ROOM	   ((size_t)256 << 10)
+
+static char room[ROOM];
+
+/* ---- in ---- */
+
+static void end(struct zb_wrap_in *in)
+{
+	if (in->ended)
+		return;
+	in->ended = true;
+	uv_timer_stop(&in->stalled);
+	in->end(in->ctx);
+}
+
+static void on_stalled(uv_timer_t *t)
+{
+	struct zb_wrap_in *in = t->data;
+	struct pollfd p = {0};
+	uv_os_fd_t fd;
+
+	if (uv_fileno((uv_handle_t *)&in->pipe, &fd))
+		return;
+	p.fd = fd;
+	if (poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR))
+		end(in);
+}
+
+static void alloc_room(uv_handle_t *h, size_t hint, uv_buf_t *b)
+{
+	(void)h;
+	(void)hint;
+	*b = uv_buf_init(room, sizeof(room));
+}
+
+static void pump(struct zb_wrap_in *in);
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
+{
+	struct zb_wrap_in *in = s->data;
+
+	if (n == 0)
+		return;
+	if (n < 0 || zb_framer_feed(&in->framer, b->base, (size_t)n)) {
+		in->eof = true;
+		in->reading = false;
+		uv_read_stop(s);
+	}
+	pump(in);
+}
+
+static void set_reading(struct zb_wrap_in *in)
+{
+	bool want = !in->paused && !in->eof;
+
+	if (in->closed || want == in->reading)
+		return;
+	in->reading = want;
+	if (want) {
+		uv_timer_stop(&in->stalled);
+		uv_read_start((uv_stream_t *)&in->pipe, alloc_room, on_read);
+	} else {
+		uv_read_stop((uv_stream_t *)&in->pipe);
+		uv_timer_start(&in->stalled, on_stalled, STALLED_MS,
+			       STALLED_MS);
+	}
+}
+
+static void pump(struct zb_wrap_in *in)
+{
+	struct zb_line l = {.kind = ZB_LINE_FRAME};
+
+	if (in->pumping)
+		return;
+	in->pumping = true;
+	while (!in->paused && !in->closed) {
+		if (in->eof)
+			zb_framer_end(&in->framer, &l);
+		else
+			zb_framer_next(&in->framer, &l);
+		if (l.kind == ZB_LINE_NONE)
+			break;
+		if (l.kind == ZB_LINE_TOO_LONG)
+			in->too_long(in->ctx, l.total);
+		else
+			in->line(in->ctx, l.text, l.len);
+	}
+	in->pumping = false;
+	set_reading(in);
+	if (in->eof && l.kind == ZB_LINE_NONE)
+		end(in);
+}
+
+/* A thread that reads what cannot be polled or must not be made non-blocking
+ * (a file, a terminal) into a pipe. It ends with the process. */
+struct copy {
+	int from, to;
+};
+
+static void copy_main(void *arg)
+{
+	struct copy c = *(struct copy *)arg;
+	char buf[4096];
+	ssize_t n, done;
+
+	free(arg);
+	while ((n = read(c.from, buf, sizeof(buf))) > 0)
+		for (ssize_t at = 0; at < n; at += done) {
+			done = write(c.to, buf + at, (size_t)(n - at));
+			if (done <= 0)
+				break;
+		}
+	close(c.to);
+}
+
+static int copied(int fd)
+{
+	struct copy *c = malloc(sizeof(*c));
+	uv_thread_t thread;
+	int fds[2];
+
+	if (!c || pipe2(fds, O_CLOEXEC)) {
+		free(c);
+		return -1;
+	}
+	*c = (struct copy){fd, fds[1]};
+	if (!uv_thread_create(&thread, copy_main, c))
+		return fds[0];
+	close(fds[0]);
+	close(fds[1]);
+	free(c);
+	return -1;
+}
+
+int zb_wrap_in_open(struct zb_wrap_in *in, uv_loop_t *loop, int fd,
+		    struct zb_error *err)
+{
+	zb_framer_init(&in->framer, ZB_WRAP_LINE_MAX);
+	uv_pipe_init(loop, &in->pipe, 0);
+	uv_timer_init(loop, &in->stalled);
+	in->pipe.data = in;
+	in->stalled.data = in;
+	if (uv_guess_handle(fd) != UV_NAMED_PIPE)
+		fd = copied(fd);
+	if (fd < 0 || uv_pipe_open(&in->pipe, fd))
+		return zb_fail(err, ZB_ESYS, "cannot read standard input");
+	set_reading(in);
+	return 0;
+}
+
+void zb_wrap_in_pause(struct zb_wrap_in *in, bool paused)
+{
+	if (in->paused == paused)
+		return;
+	in->paused = paused;
+	if (paused)
+		set_reading(in);
+	else
+		pump(in);
+}
+
+void zb_wrap_in_close(struct zb_wrap_in *in)
+{
+	if (in->closed)
+		return;
+	in->closed = true;
+	uv_close((uv_handle_t *)&in->pipe, NULL);
+	uv_close((uv_handle_t *)&in->stalled, NULL);
+}
+
+/* ---- out ---- */
+
+static void broke(struct zb_wrap_out *out)
+{
+	if (out->gone)
+		return;
+	out->gone = true;
+	zb_buf_done(&out->queue);
+	out->broke(out->ctx);
+}
+
+static void write_queue(struct zb_wrap_out *out);
+
+static void on_written(uv_write_t *req, int status)
+{
+	struct zb_wrap_out *out = req->data;
+
+	out->busy = false;
+	if (out->writing.cap > QUEUE_KEEP)
+		zb_buf_done(&out->writing);
+	else
+		zb_buf_clear(&out->writing);
+	if (out->closed)
+		return;
+	if (status) {
+		broke(out);
+		return;
+	}
+	write_queue(out);
+	if (!out->busy && out->full) {
+		out->full = false;
+		out->drained(out->ctx);
+	}
+}
+
+static void write_queue(struct zb_wrap_out *out)
+{
+	struct zb_buf other = out->writing;
+	uv_buf_t b;
+
+	if (out->busy || out->gone || !out->queue.len)
+		return;
+	out->writing = out->queue;
+	out->queue = other;
+	out->write.data = out;
+	b = uv_buf_init(out->writing.data, (unsigned)out->writing.len);
+	if (uv_write(&out->write, (uv_stream_t *)&out->pipe, &b, 1, on_written))
+		broke(out);
+	else
+		out->busy = true;
+}
+
+void zb_wrap_out_line(struct zb_wrap_out *out, const char *line, size_t len)
+{
+	uv_buf_t b[2] = {uv_buf_init((char *)(uintptr_t)line, (unsigned)len),
+			 uv_buf_init((char[]){'\n'}, 1)};
+	size_t done = 0;
+
+	if (out->gone || out->closed)
+		return;
+	if (out->plain) {
+		if (zb_cmd_out(line, len) || zb_cmd_out("\n", 1))
+			broke(out);
+		return;
+	}
+	if (!out->busy && !out->queue.len) {
+		int n = uv_try_write((uv_stream_t *)&out->pipe, b, 2);
+
+		if (n < 0 && n != UV_EAGAIN) {
+			broke(out);
+			return;
+		}
+		done = n > 0 ? (size_t)n : 0;
+		if (done == len + 1)
+			return;
+	}
+	if (done < len)
+		zb_buf_add(&out->queue, line + done, len - done);
+	if (zb_buf_addc(&out->queue, '\n'))
+		broke(out); /* half a line may be out: no use in going on */
+	else
+		write_queue(out);
+}
+
+bool zb_wrap_out_full(struct zb_wrap_out *out)
+{
+	if (out->queue.len + out->writing.len > QUEUE_HIGH)
+		out->full = true;
+	return out->full;
+}
+
+bool zb_wrap_out_idle(const struct zb_wrap_out *out)
+{
+	return out->gone || out->closed || (!out->busy && !out->queue.len);
+}
+
+int zb_wrap_out_open(struct zb_wrap_out *out, uv_loop_t *loop, int fd,
+		     struct zb_error *err)
+{
+	out->fd = fd;
+	uv_pipe_init(loop, &out->pipe, 0);
+	out->pipe.data = out;
+	out->plain = uv_guess_handle(fd) != UV_NAMED_PIPE;
+	if (!out->plain && uv_pipe_open(&out->pipe, fd))
+		return zb_fail(err, ZB_ESYS, "cannot write standard output");
+	return 0;
+}
+
+void zb_wrap_out_close(struct zb_wrap_out *out)
+{
+	if (out->closed)
+		return;
+	out->closed = true;
+	uv_close((uv_handle_t *)&out->pipe, NULL);
+}
