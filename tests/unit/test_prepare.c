@@ -482,7 +482,6 @@ static void a_word_said_in_vain_is_not_kept(void **state)
 static void a_stub_in_the_way(void **state)
 {
 	struct fixture f = plant(*state);
-	zb_auto(free) char *home = in(f.t, "home");
 	zb_auto(free) char *zot = put_dir(f.t, "home/state");
 	zb_auto(free) char *move = zb_strf("mv '%s'/zot/* '%s'", f.t->dir, zot);
 
