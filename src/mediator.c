@@ -33,6 +33,13 @@
 
 /* ---- what a line came to ---- */
 
+/* Give back what one huge frame needed: an extension costs little for long. */
+static void shrink_buf(struct zb_buf *b)
+{
+	if (b->cap > 65536)
+		zb_buf_done(b);
+}
+
 void zb_med_out_clear(struct zb_med_out *o)
 {
 	for (size_t i = 0; i < o->n_denials; i++)
@@ -42,6 +49,8 @@ void zb_med_out_clear(struct zb_med_out *o)
 	o->n_denials = 0;
 	if (o->log.n)
 		zb_strv_done(&o->log);
+	shrink_buf(&o->bytes);
+	shrink_buf(&o->also_upstream);
 	zb_buf_clear(&o->bytes);
 	zb_buf_clear(&o->also_upstream);
 	o->verdict = ZB_MED_DROP;
@@ -436,17 +445,10 @@ static void begin(struct zb_mediator *m, int64_t now_ms, const char *line,
 	m->oom = false;
 }
 
-/* Give back what one huge frame needed: an extension costs little for long. */
 static void shrink(struct zb_json *j)
 {
 	if (j->n > 1024)
 		zb_json_done(j);
-}
-
-static void shrink_buf(struct zb_buf *b)
-{
-	if (b->cap > 65536)
-		zb_buf_done(b);
 }
 
 static int end(struct zb_mediator *m)
@@ -459,7 +461,9 @@ static int end(struct zb_mediator *m)
 	shrink_buf(&m->raw);
 	shrink_buf(&m->clean);
 	shrink_buf(&m->quoted);
-	shrink_buf(&m->splice.bytes);
+	shrink_buf(&m->key);
+	if (m->splice.cap > 1024 || m->splice.bytes.cap > 65536)
+		zb_splice_done(&m->splice);
 	m->out = NULL;
 	if (!m->oom && !o->bytes.failed && !o->also_upstream.failed)
 		return 0;

@@ -3,7 +3,9 @@
  * no file. proto.h has the table of frames; this has the state.
  *
  * Frames that pass keep their original bytes; a field that may not pass is
- * cut out by splicing; text for people is cleaned in place. */
+ * cut out by splicing; text for people is cleaned in place. Lines in and out
+ * have no newline. A verdict of DROP is what everything else falls back to,
+ * also when memory is short. */
 #ifndef ZB_MEDIATOR_H
 #define ZB_MEDIATOR_H
 
@@ -23,15 +25,18 @@ enum zb_med_verdict {
 struct zb_med_out {
 	enum zb_med_verdict verdict;
 	struct zb_buf bytes; /* CUT, REPLY: one line without \n */
-	/* Something the other side must be told besides: an error result for a
-	 * call whose reply was refused. One line without \n, or empty. */
+	/* Besides, whatever the verdict (it is DROP then): one line for the
+	 * host, which waits for an answer that was refused. An error result, a
+	 * noop with an error, an allow (or, by protocol.on_failure, a block).
+	 * The call is closed. Empty: nothing. */
 	struct zb_buf also_upstream;
 	char type[40];		   /* frame type, "" if unknown */
 	char id[128];		   /* its id, if it has one that fits */
 	struct zb_denial *denials; /* to the ledger; ext/session not filled */
 	size_t n_denials;
 	struct zb_strv log; /* lines for ext-NAME.log, without prefix */
-	/* Events: */
+	/* Events: it passed as the one hello, the first ready, a shutdown_ack;
+	 * a call of the host was answered by it (or in its place). */
 	bool is_hello, is_ready, is_shutdown_ack, is_reply;
 	bool malformed; /* not a frame at all */
 	/* For KILL: the reason, one line ("first stdout line is not a hello
@@ -64,15 +69,17 @@ int zb_mediator_from_ext(struct zb_mediator *m, int64_t now_ms,
 int zb_mediator_too_long(struct zb_mediator *m, int64_t now_ms,
 			 const char *head, size_t len, uint64_t total,
 			 struct zb_med_out *out);
-/* A line the host wrote. PASS, CUT (hello_ack.data_dir, event content) or
- * DROP (an event that is not granted). */
+/* A line the host wrote. PASS, CUT (the directories in hello_ack, the content
+ * of events), DROP (an event that is not granted, no frame at all), or REPLY: a
+ * question that is not granted, or one too many, is answered to the host. */
 int zb_mediator_from_host(struct zb_mediator *m, int64_t now_ms,
 			  const char *line, size_t len, struct zb_med_out *out);
 /* Milliseconds for which the owner must not read from the extension (frame
  * rate), 0: read on. */
 int64_t zb_mediator_hold_ms(struct zb_mediator *m, int64_t now_ms);
-/* The caller gave up on @id (its own timeout): a late reply is dropped and
- * logged with how late it was. */
+/* The caller gave up on @id (its own timeout, or it answered in the
+ * extension's place): a late reply is dropped and logged with how late it was.
+ */
 void zb_mediator_expire(struct zb_mediator *m, int64_t now_ms, const char *id);
 /* Calls still open, oldest first: for answering when the extension died.
  * Appends their ids; @types gets "tool_call", "command_invoked",
