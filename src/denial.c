@@ -273,14 +273,18 @@ static void add_string(struct zb_buf *out, const char *key, const char *s)
 /* Bytes: beside text that is not UTF-8, its bytes in hexadecimal. */
 static void add_bytes(struct zb_buf *out, const char *key, const char *s)
 {
+	static const char hex[] = "0123456789abcdef";
+
 	if (!s)
 		return;
 	add_string(out, key, s);
 	if (zb_utf8_check(s, strlen(s)) == strlen(s))
 		return;
 	zb_buf_addf(out, ",\"%s_hex\":\"", key);
-	for (; *s; s++)
-		zb_buf_addf(out, "%02x", (unsigned char)*s);
+	for (; *s; s++) {
+		zb_buf_addc(out, hex[(unsigned char)*s >> 4]);
+		zb_buf_addc(out, hex[*s & 15]);
+	}
 	zb_buf_addc(out, '"');
 }
 

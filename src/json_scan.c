@@ -949,7 +949,7 @@ static int unescape(struct body b, bool escaped, struct zb_buf *out)
 		return zb_buf_add(out, b.p, (size_t)(b.end - b.p));
 	while (b.p < b.end) {
 		const char *slash = memchr(b.p, '\\', (size_t)(b.end - b.p));
-		uint32_t cp;
+		uint32_t cp = 0;
 
 		if (!slash)
 			return zb_buf_add(out, b.p, (size_t)(b.end - b.p));
@@ -1071,6 +1071,17 @@ bool zb_json_int(const struct zb_json *j, uint32_t i, int64_t *out)
 
 /* ---- writing ---- */
 
+/* \uXXXX */
+static void add_unit(struct zb_buf *out, uint32_t unit)
+{
+	static const char hex[] = "0123456789abcdef";
+	char b[6] = {'\\', 'u'};
+
+	for (int i = 0; i < 4; i++)
+		b[2 + i] = hex[unit >> (12 - 4 * i) & 15];
+	zb_buf_add(out, b, sizeof(b));
+}
+
 static void quote_cp(struct zb_buf *out, uint32_t cp)
 {
 	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -1080,10 +1091,10 @@ static void quote_cp(struct zb_buf *out, uint32_t cp)
 		zb_buf_addc(out, '\\');
 		zb_buf_addc(out, to[p - from]);
 	} else if (cp > 0xffff) {
-		zb_buf_addf(out, "\\u%04x\\u%04x", 0xd7c0 + (cp >> 10),
-			    0xdc00 | (cp & 0x3ff));
+		add_unit(out, 0xd7c0 + (cp >> 10));
+		add_unit(out, 0xdc00 | (cp & 0x3ff));
 	} else {
-		zb_buf_addf(out, "\\u%04x", cp);
+		add_unit(out, cp);
 	}
 }
 

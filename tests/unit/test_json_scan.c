@@ -3,6 +3,7 @@
 #include "json_scan.h"
 #include "text.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -385,6 +386,38 @@ static void depth_is_bounded(void **state)
 	zb_json_done(&j);
 }
 
+static void *scan_deep(void *arg)
+{
+	struct zb_json_limits lim = {.max_depth = ZB_JSON_DEPTH_CAP};
+	struct zb_json j = {0};
+	struct zb_buf b = {0};
+	int *rc = arg;
+
+	for (unsigned i = 0; i < ZB_JSON_DEPTH_CAP; i++)
+		zb_buf_adds(&b, "[");
+	zb_buf_adds(&b, "x");
+	*rc = zb_json_scan(&j, b.data, b.len, &lim, NULL);
+	zb_json_done(&j);
+	zb_buf_done(&b);
+	return NULL;
+}
+
+/* Depth costs heap, not stack. */
+static void a_small_stack_is_enough(void **state)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int rc = 0;
+
+	(void)state;
+	pthread_attr_init(&attr);
+	assert_int_equal(pthread_attr_setstacksize(&attr, 128 << 10), 0);
+	assert_int_equal(pthread_create(&t, &attr, scan_deep, &rc), 0);
+	pthread_join(t, NULL);
+	pthread_attr_destroy(&attr);
+	assert_int_equal(rc, ZB_EUSAGE);
+}
+
 static void tokens_are_bounded(void **state)
 {
 	struct zb_json_limits lim = {.max_tokens = 4};
@@ -424,6 +457,53 @@ static void equal_keys_are_found_at_any_size(void **state)
 		}
 	zb_buf_done(&b);
 	zb_json_done(&j);
+}
+
+#define CHOSEN 60
+
+/* Keys chosen so that they meet in the hash table of an object of this size:
+ * the other method finds the same. */
+static void chosen_keys_are_found_too(void **state)
+{
+	struct zb_json_fault f;
+	struct zb_json j = {0}, all = {0};
+	struct zb_buf b = {0}, many = {0};
+	unsigned chosen = 0;
+
+	(void)state;
+	zb_buf_addc(&many, '{');
+	for (unsigned i = 0; i < 40000; i++)
+		zb_buf_addf(&many, "\"Key%u\":0,", i);
+	zb_buf_adds(&many, "\"x\":0}");
+	assert_int_equal(zb_json_scan(&all, many.data, many.len, NULL, &f), 0);
+	zb_buf_addc(&b, '{');
+	for (uint32_t i = 1; i < all.n && chosen < CHOSEN; i++) {
+		const struct zb_json_tok *t = &all.tok[i];
+
+		if (t->hash & 0x3ff)
+			continue;
+		zb_buf_add(&b, many.data + t->key_start,
+			   t->key_end - t->key_start);
+		zb_buf_adds(&b, ":0,");
+		chosen++;
+	}
+	assert_true(chosen > 35);
+	zb_buf_adds(&b, "\"x\":0}");
+	assert_int_equal(zb_json_scan(&j, b.data, b.len, NULL, &f), 0);
+	assert_non_null(j.sort); /* it did come to that */
+	/* the second key once more, in capitals */
+	b.len -= strlen("\"x\":0}");
+	zb_buf_adds(&b, "\"KEY");
+	zb_buf_add(&b, b.data + j.tok[2].key_start + 4,
+		   j.tok[2].key_end - j.tok[2].key_start - 5);
+	zb_buf_adds(&b, "\":0}");
+	assert_int_equal(zb_json_scan(&j, b.data, b.len, NULL, &f), ZB_EUSAGE);
+	assert_int_equal(f.kind, ZB_JSON_DUPLICATE);
+	assert_non_null(strstr(f.what, "\"KEY"));
+	zb_json_done(&j);
+	zb_json_done(&all);
+	zb_buf_done(&b);
+	zb_buf_done(&many);
 }
 
 /* 400 000 keys of one object: linear, or this test does not end in time. */
@@ -548,8 +628,10 @@ int main(void)
 		cmocka_unit_test(integers),
 		cmocka_unit_test(below_the_index),
 		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(a_small_stack_is_enough),
 		cmocka_unit_test(tokens_are_bounded),
 		cmocka_unit_test(equal_keys_are_found_at_any_size),
+		cmocka_unit_test(chosen_keys_are_found_too),
 		cmocka_unit_test(many_keys_are_cheap),
 		cmocka_unit_test(specials_at_every_offset),
 		cmocka_unit_test(reuse_allocates_nothing),
