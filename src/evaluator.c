@@ -11,7 +11,9 @@
  * Directories above places are made read-only by the launcher. */
 #include "evaluator.h"
 
+#include "cleanup.h"
 #include "path_match.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -649,41 +651,45 @@ static void place_rule(const struct zb_plan *plan, const struct finding *f,
 		zb_buf_addf(b, "%s %s", p->path, place_words(plan, p));
 }
 
-static char *rule_text(const struct zb_plan *plan, const struct zb_query *q,
-		       const struct finding *f)
+static void hidden_rule(const struct zb_plan *plan, const struct zb_query *q,
+			struct zb_buf *b)
 {
-	struct zb_buf b = {0};
-	char *dir;
+	zb_auto(free) char *dir = ungranted(plan, q->target);
+	bool itself = dir && !strcmp(dir, q->target);
+
+	zb_buf_addf(b, "%s: nothing grants %s %s %s", files_of(plan),
+		    key_of(q->op), itself ? "of" : "below",
+		    dir ? dir : q->target);
+}
+
+static void add_rule(const struct zb_plan *plan, const struct zb_query *q,
+		     const struct finding *f, struct zb_buf *b)
+{
 
 	switch (f->reason) {
 	case R_ALLOWED:
 		if (f->place >= 0)
-			place_rule(plan, f, &b);
+			place_rule(plan, f, b);
 		else
-			zb_buf_adds(&b, "built in");
+			zb_buf_adds(b, "built in");
 		break;
 	case R_HIDDEN:
-		dir = ungranted(plan, q->target);
-		zb_buf_addf(&b, "%s: nothing grants %s %s %s", files_of(plan),
-			    key_of(q->op),
-			    dir && !strcmp(dir, q->target) ? "of" : "below",
-			    dir ? dir : q->target);
-		free(dir);
+		hidden_rule(plan, q, b);
 		break;
 	case R_SKELETON:
-		zb_buf_adds(&b, "built in: the directory exists inside only "
-				"for what lies below it, read-only");
+		zb_buf_adds(b, "built in: the directory exists inside only "
+			       "for what lies below it, read-only");
 		break;
 	case R_DENIED:
-		add_origin(&b, &f->deny->origin);
-		zb_buf_addf(&b, "fs.deny %s", f->deny->pattern);
+		add_origin(b, &f->deny->origin);
+		zb_buf_addf(b, "fs.deny %s", f->deny->pattern);
 		break;
 	case R_NO_EXEC:
-		zb_buf_addf(&b, "%s: nothing grants fs.exec of %s",
+		zb_buf_addf(b, "%s: nothing grants fs.exec of %s",
 			    files_of(plan), q->target);
 		break;
 	case R_MOUNT:
-		zb_buf_addf(&b,
+		zb_buf_addf(b,
 			    "built in: %s is a mount of its own, it can be "
 			    "neither renamed nor removed",
 			    q->target);
@@ -692,31 +698,42 @@ static char *rule_text(const struct zb_plan *plan, const struct zb_query *q,
 	case R_ONLY:
 	case R_PARTLY:
 	case R_NO_RIGHT:
-		place_rule(plan, f, &b);
+		place_rule(plan, f, b);
 		break;
 	case R_NET:
-		zb_buf_addf(&b, "%s: the sandbox's network is empty",
+		zb_buf_addf(b, "%s: the sandbox's network is empty",
 			    files_of(plan));
 		break;
 	case R_SOCKET:
-		zb_buf_addf(&b, "%s: nothing grants net.unix %s",
-			    files_of(plan), q->target);
+		zb_buf_addf(b, "%s: nothing grants net.unix %s", files_of(plan),
+			    q->target);
 		break;
 	case R_SYSCALL:
-		zb_buf_addf(&b, "built in: the system call %s is closed",
+		zb_buf_addf(b, "built in: the system call %s is closed",
 			    q->target);
 		break;
 	case R_ENV:
-		zb_buf_addf(&b, "%s: env.pass does not name %s", files_of(plan),
+		zb_buf_addf(b, "%s: env.pass does not name %s", files_of(plan),
 			    q->target);
 		break;
 	case R_VERB:
-		verb_rule(plan, q, &b);
+		verb_rule(plan, q, b);
 		break;
 	case R_OTHER:
-		zb_buf_addf(&b, "built in: %s", zb_op_name(q->op));
+		zb_buf_addf(b, "built in: %s", zb_op_name(q->op));
 		break;
 	}
+}
+
+/* A rule is shown as it is, and names in it are a stranger's. */
+static char *rule_text(const struct zb_plan *plan, const struct zb_query *q,
+		       const struct finding *f)
+{
+	struct zb_buf raw = {0}, b = {0};
+
+	add_rule(plan, q, f, &raw);
+	zb_text_escape(&b, zb_buf_str(&raw), raw.len, 0);
+	zb_buf_done(&raw);
 	return zb_buf_steal(&b);
 }
 
@@ -765,6 +782,8 @@ static const char *never(const struct zb_plan *plan, const struct zb_query *q)
 		return "/tmp inside is the extension's own";
 	if (zb_pattern_is_glob(t))
 		return "its name has * or ? in it; grant the directory";
+	if (!zb_text_is_plain(t, strlen(t)))
+		return "its name is not plain text; grant the directory";
 	if ((plan->home_real && zb_path_below(plan->home_real, t)) ||
 	    zb_path_below(zot, t))
 		return "it is or holds HOME or zot's own directory, which "
@@ -870,7 +889,8 @@ static void grant_verb(const struct zb_plan *plan, const struct zb_query *q,
 {
 	struct asked a = parse_verb(q->target);
 
-	if (a.verb == ZB_VERB_COUNT) {
+	if (a.verb == ZB_VERB_COUNT ||
+	    !zb_text_is_plain(q->target, strlen(q->target))) {
 		g->why_not = "no scope grants it";
 		return;
 	}

@@ -491,6 +491,35 @@ static void rule_texts(void **state)
 	}
 }
 
+/* Names are a stranger's: what is said of them may be shown. */
+static void strange_names(void **state)
+{
+	static const char *const names[] = {
+		"/home/u/a\nb", "/home/u/\x1b[31m", "/home/u/\xff\xfe",
+		"/home/u/\xe2\x80\xaegpj", "/etc/\\"};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(names); i++)
+		for (unsigned op = 0; op < ZB_OP_COUNT; op++) {
+			struct zb_query q = {.op = (enum zb_op)op,
+					     .target = names[i],
+					     .place = -1};
+			struct fake_setup s;
+			struct zb_plan plan;
+			struct zb_answer a;
+
+			make_plan(1, &s, &plan);
+			zb_evaluate(&plan, &q, &a);
+			for (const char *c = a.rule; *c; c++)
+				assert_true(*c >= ' ' && *c < 127);
+			if (a.verdict == D && op <= ZB_OP_FS_META && i < 4)
+				assert_null(a.grant_key);
+			zb_answer_done(&a);
+			zb_plan_done(&plan);
+			fake_done(&s);
+		}
+}
+
 /* A place known by its mount counts, whatever the path says. */
 static void place_by_mount(void **state)
 {
@@ -621,6 +650,7 @@ int main(void)
 		cmocka_unit_test(every_row),
 		cmocka_unit_test(suggestions_help),
 		cmocka_unit_test(rule_texts),
+		cmocka_unit_test(strange_names),
 		cmocka_unit_test(place_by_mount),
 		cmocka_unit_test(deny_beats_grant),
 	};
