@@ -189,6 +189,14 @@ static bool on_top(const struct zb_plan *plan, size_t i)
 	return true;
 }
 
+/* Is the mount writable? As bwrap_args.c has it. */
+static bool is_writable(const struct zb_place *p)
+{
+	return p->kind == ZB_PLACE_HOME || p->kind == ZB_PLACE_DATA ||
+	       p->kind == ZB_PLACE_PIN ||
+	       p->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE);
+}
+
 static int add_mounts(struct zb_buf *b, const struct zb_plan *plan,
 		      struct zb_error *err)
 {
@@ -200,8 +208,7 @@ static int add_mounts(struct zb_buf *b, const struct zb_plan *plan,
 		return zb_fail(err, ZB_ELIMIT, "out of memory");
 	for (size_t i = 0; zb_layers.mounts && i < plan->n_places; i++) {
 		const struct zb_place *p = &plan->places[i];
-		bool writable = p->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE) ||
-				p->kind == ZB_PLACE_PIN;
+		bool writable = is_writable(p);
 		int rc;
 
 		if (!p->source || !on_top(plan, i))
