@@ -119,7 +119,7 @@ static void on_open_panel(struct zb_mediator *m, struct zb_view *v)
 	if (!v->bad[0] && (!zb_med_nested(m, v, "panel", &panel) ||
 			   !zb_med_plain_id(m, &panel, "id", &id)))
 		zb_med_note_bad(v, "no \"panel\" with an \"id\"");
-	if (v->bad[0]) {
+	if (v->bad[0] || !id) {
 		zb_med_drop(m, v->bad);
 		return;
 	}

@@ -178,8 +178,10 @@ static void check_record(struct player *p, char *text)
 	zb_buf_done(&op);
 	key = text + n + 1;
 	value = strchr(key, ' ');
-	if (!value)
+	if (!value) {
 		fault(p, "! OP KEY VALUE");
+		return;
+	}
 	*value++ = '\0';
 	if (!d->rule || !d->rule[0])
 		fault(p, "the record has no rule");
@@ -217,8 +219,10 @@ static void set_dirs(struct player *p, char *text)
 {
 	char *second = strchr(text, ' ');
 
-	if (!second)
+	if (!second) {
 		fault(p, "dirs DATA EXTENSION");
+		return;
+	}
 	*second++ = '\0';
 	p->data_dir = zb_strdup(text);
 	p->extension_dir = zb_strdup(second);
