@@ -14,7 +14,7 @@
  * rights: "read", "exec" (and read), "link" (the link itself, if it is one).
  * programs: names looked up in the system's own directories, exec. with: other
  * fragments whose needs are needed too. quiet: probes that are answered ENOENT
- * without a record.
+ * without a record: a path, exactly, or a pattern of path_match.h.
  *
  * Variables: ${prefix} the installation prefixes of the program (/usr for
  * /usr/bin/x), ${own_prefix} the same without /usr, /usr/local, HOME and
