@@ -161,6 +161,9 @@ static void answer(struct zb_call *c)
 	}
 }
 
+static const struct zb_row foreign = {.name = "foreign",
+				      .handle = zb_call_foreign};
+
 /* Decide the call that @c holds, answer it, leave @c clean. */
 static void decide(struct zb_call *c)
 {
@@ -168,6 +171,14 @@ static void decide(struct zb_call *c)
 
 	c->said = ZB_SAID_NOTHING;
 	c->acts = false;
+	if (!c->worker && zb_call_is_foreign(c)) {
+		/* Its number is not one of ours, whatever it looks like. */
+		c->row = &foreign;
+		zb_call_foreign(c);
+		answer(c);
+		send_notes(c);
+		return;
+	}
 	c->row = c->nr >= 0 && c->nr < ZB_ROWS ? b->rows[c->nr] : NULL;
 	if (!c->row || !c->confined)
 		zb_say_errno(c, EPERM);
@@ -249,6 +260,7 @@ static bool take_one(struct zb_call *c)
 	c->id = n.id;
 	c->tid = (int)n.pid;
 	c->nr = n.data.nr;
+	c->arch = n.data.arch;
 	for (int i = 0; i < 6; i++)
 		c->args[i] = n.data.args[i];
 	decide(c);

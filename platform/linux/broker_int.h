@@ -76,6 +76,7 @@ struct zb_call {
 	uint64_t id;
 	int tid, nr;
 	uint64_t args[6];
+	uint32_t arch; /* whose numbers (AUDIT_ARCH_*) */
 	bool worker;   /* may block */
 	bool acts;     /* never CONTINUEd: the broker does it or nobody */
 	bool confined; /* this thread has laid down what the sandbox lacks */
@@ -209,7 +210,10 @@ const struct zb_row *zb_row_of(const char *name);
 /* All names of watched.def, NULL at the end. */
 const char *const *zb_row_names(void);
 
-/* broker_refuse.c: what was tried, in words: "ioctl TIOCSTI". */
+/* broker_refuse.c: a call of another architecture or ABI (x32, i386). */
+bool zb_call_is_foreign(const struct zb_call *c);
+void zb_call_foreign(struct zb_call *c);
+/* What was tried, in words: "ioctl TIOCSTI". */
 void zb_describe(const char *name, const uint64_t args[6], char *out,
 		 size_t cap);
 

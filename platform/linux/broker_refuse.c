@@ -8,6 +8,7 @@
 #include "cleanup.h"
 
 #include <errno.h>
+#include <linux/audit.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <stdio.h>
@@ -113,5 +114,50 @@ void zb_call_refuse(struct zb_call *c)
 			     .judged = c->row->name,
 			     .place = -1,
 			     .err = EPERM,
+		     });
+}
+
+#if defined(__x86_64__)
+#define NATIVE	AUDIT_ARCH_X86_64
+#define X32_BIT 0x40000000
+#else
+#define NATIVE	AUDIT_ARCH_AARCH64
+#define X32_BIT 0
+#endif
+
+bool zb_call_is_foreign(const struct zb_call *c)
+{
+	return c->arch != NATIVE || c->nr & X32_BIT;
+}
+
+static const char *abi_name(uint32_t arch)
+{
+	switch (arch) {
+	case NATIVE:
+		return "x32";
+	case AUDIT_ARCH_I386:
+		return "i386";
+	case AUDIT_ARCH_ARM:
+		return "arm";
+	default:
+		return "foreign";
+	}
+}
+
+/* A call of another ABI: its number and arguments mean something else, so it
+ * is not looked at. */
+void zb_call_foreign(struct zb_call *c)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s syscall 0x%x (foreign ABI)",
+		 abi_name(c->arch), (unsigned)c->nr);
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_SYSCALL,
+			     .asked = text,
+			     .target = text,
+			     .judged = "foreign ABI",
+			     .place = -1,
+			     .err = ENOSYS,
 		     });
 }

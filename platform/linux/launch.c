@@ -775,7 +775,7 @@ void zb_launch_kill(const struct zb_launch *l)
 		syscall(SYS_pidfd_send_signal, l->stage_pidfd, SIGKILL, NULL,
 			0);
 	else if (l->bwrap > 0)
-		kill(l->bwrap, SIGKILL);
+		kill(-l->bwrap, SIGKILL); /* its session's group */
 }
 
 void zb_launch_wait(struct zb_launch *l)
@@ -786,7 +786,7 @@ void zb_launch_wait(struct zb_launch *l)
 	       errno == EINTR)
 		;
 	if (l->bwrap > 0)
-		kill(l->bwrap, SIGKILL);
+		kill(-l->bwrap, SIGKILL);
 	while (l->bwrap > 0 && waitpid(l->bwrap, NULL, 0) < 0 && errno == EINTR)
 		;
 	l->bwrap = 0;

@@ -6,8 +6,8 @@
  * every other one is *notified*, while unknown calls are ENOSYS" has two
  * defaults). The shape of a program:
  *
- *	foreign architecture?            ENOSYS
- *	number >= 0x40000000 (x32)?      ENOSYS
+ *	another architecture's call?     notify: the broker says ENOSYS and
+ *	number >= 0x40000000 (x32)?      records it
  *	binary search over ranges of numbers that share an answer
  *	  leaf: one return, or a few instructions that look at arguments
  *
@@ -51,8 +51,7 @@ enum {
 	K_MPTCP = 262,
 	K_PR_SET_MM = 35,
 	K_X32_BIT = 0x40000000,
-	/* Another architecture's call, or x32. */
-	FOREIGN = SECCOMP_RET_ERRNO | ENOSYS,
+	K_NO_ABI = (int)0x80000000, /* from here on nobody's numbers */
 	/* O_WRONLY O_RDWR O_CREAT O_TRUNC __O_TMPFILE: any intent to write */
 	K_WRITE_FLAGS = 01 | 02 | 0100 | 01000 | 020000000,
 };
@@ -481,12 +480,15 @@ static void assemble(const struct arch *arch, enum mode mode)
 	emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
 	emit(BPF_JMP | BPF_JEQ | BPF_K, arch->audit);
 	code.insn[code.n - 1].jt = 1;
-	give(FOREIGN);
+	give(SECCOMP_RET_USER_NOTIF);
 	emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	if (arch->x32) {
 		emit(BPF_JMP | BPF_JGE | BPF_K, K_X32_BIT);
+		code.insn[code.n - 1].jf = 3;
+		emit(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)K_NO_ABI);
 		code.insn[code.n - 1].jf = 1;
-		give(FOREIGN);
+		give(SECCOMP_RET_ERRNO | ENOSYS);
+		give(SECCOMP_RET_USER_NOTIF);
 	}
 	search(first, n);
 }

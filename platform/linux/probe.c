@@ -64,7 +64,8 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-/* Append every gap of @h to @err's message. */
+/* Append every gap of @h to @err's message, what it says already only with its
+ * remedy. */
 static void tell_gaps(const struct zb_host *h, struct zb_error *err)
 {
 	struct zb_buf b = {0};
@@ -72,11 +73,14 @@ static void tell_gaps(const struct zb_host *h, struct zb_error *err)
 	if (!err)
 		return;
 	zb_buf_adds(&b, err->msg);
-	for (size_t i = 0; i < h->n_missing; i++)
-		zb_buf_addf(&b, "%s%s: %s\n  remedy: %s", b.len ? "\n" : "",
-			    or_empty(h->missing[i].what),
-			    or_empty(h->missing[i].why),
-			    or_empty(h->missing[i].remedy));
+	for (size_t i = 0; i < h->n_missing; i++) {
+		const struct zb_host_gap *g = &h->missing[i];
+
+		if (!strstr(err->msg, or_empty(g->why)))
+			zb_buf_addf(&b, "%s%s: %s", b.len ? "\n" : "",
+				    or_empty(g->what), or_empty(g->why));
+		zb_buf_addf(&b, "\n  remedy: %s", or_empty(g->remedy));
+	}
 	zb_fail(err, ZB_EUNSUPPORTED, "%s", zb_buf_str(&b));
 	zb_buf_done(&b);
 }
@@ -185,6 +189,7 @@ static int run_version(const char *path, char *buf, size_t room)
 	const char *const argv[] = {"bwrap", "--version", NULL};
 	int64_t until = zb_monotonic_ms() + VERSION_MS;
 	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t at;
 	struct pollfd p = {.events = POLLIN};
 	size_t len = 0;
 	int fds[2], status = -1, rc;
@@ -197,8 +202,11 @@ static int run_version(const char *path, char *buf, size_t room)
 	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&fa, fds[1], 1);
 	posix_spawn_file_actions_adddup2(&fa, fds[1], 2);
-	rc = posix_spawn(&pid, path, &fa, NULL, (char *const *)(uintptr_t)argv,
+	posix_spawnattr_init(&at);
+	posix_spawnattr_setflags(&at, POSIX_SPAWN_SETSID);
+	rc = posix_spawn(&pid, path, &fa, &at, (char *const *)(uintptr_t)argv,
 			 environ);
+	posix_spawnattr_destroy(&at);
 	posix_spawn_file_actions_destroy(&fa);
 	close(fds[1]);
 	p.fd = fds[0];
@@ -214,7 +222,7 @@ static int run_version(const char *path, char *buf, size_t room)
 	buf[strcspn(buf, "\n")] = '\0';
 	close(fds[0]);
 	if (rc == 0 && n > 0)
-		kill(pid, SIGKILL); /* too slow, or it talks without end */
+		kill(-pid, SIGKILL); /* too slow, or it talks without end */
 	if (rc == 0 && waitpid(pid, &status, 0) < 0)
 		status = -1;
 	return rc == 0 ? status : -1;
@@ -530,7 +538,7 @@ static void explain_self_test(struct zb_host *h, const struct zb_error *said)
 		    zb_strf("%s (vm.memfd_noexec=2)", said->msg),
 		    zb_strdup("sudo sysctl vm.memfd_noexec=1"));
 	else
-		gap(h, "the sandbox cannot be made", zb_strdup(said->msg),
+		gap(h, "the sandbox does not work", zb_strdup(said->msg),
 		    zb_strdup("the kernel allows each step, so something "
 			      "holds back bwrap itself: a wrapper in PATH, or "
 			      "an AppArmor or SELinux profile of its own; try "
