@@ -302,11 +302,12 @@ static void (*const handlers[ZB_FRAME_COUNT])(struct zb_mediator *,
 	[ZB_FRAME_SHUTDOWN_ACK] = zb_med_on_shutdown_ack,
 };
 
-/* Verbs that are asked by name, by the handler. */
-static bool by_name(enum zb_verb v)
+/* Verbs that the handler asks: by name, or only after what no grant lets
+ * pass. */
+static bool handler_asks(enum zb_verb v)
 {
 	return v == ZB_VERB_SLASH || v == ZB_VERB_CALL_TOOL ||
-	       v == ZB_VERB_COUNT;
+	       v == ZB_VERB_SUBMIT || v == ZB_VERB_COUNT;
 }
 
 /* What to show of a frame that is refused by its verb alone. */
@@ -332,20 +333,39 @@ static bool is_solicited(const struct zb_mediator *m,
 	       (row->id == ZB_FRAME_READY && !m->ready);
 }
 
-/* The verb of a row that is no list of names. A list in place of `true` names
+/* Is this a registration whose name must be on a list, and has it a name that
+ * could be? (If not, the handler refuses it for that.) */
+static bool asked_by_name(const struct zb_mediator *m,
+			  const struct zb_frame_row *row, bool *valid)
+{
+	const char *name = zb_buf_str(&m->raw);
+
+	if (row->id == ZB_FRAME_REGISTER_COMMAND)
+		*valid = zb_command_name_valid(name, m->raw.len);
+	else if (row->id == ZB_FRAME_REGISTER_TOOL)
+		*valid = zb_tool_name_valid(name, m->raw.len);
+	else
+		return false;
+	return m->plan->scope.verbs[row->verb].is_list;
+}
+
+/* The verb of a row, unless the handler asks. A list in place of `true` names
  * the commands and tools that may be registered. */
 static bool verb_allows(struct zb_mediator *m, const struct zb_view *v)
 {
 	const struct zb_frame_row *row = v->row;
-	bool named = row->id == ZB_FRAME_REGISTER_COMMAND ||
-		     row->id == ZB_FRAME_REGISTER_TOOL;
+	const char *name = NULL;
+	bool valid = false;
 
-	if (by_name(row->verb))
+	if (handler_asks(row->verb))
 		return true;
 	asked_of(m, v);
-	named = named && m->plan->scope.verbs[row->verb].is_list;
-	if (zb_med_verb(m, row->verb, named ? zb_buf_str(&m->raw) : NULL,
-			zb_buf_str(&m->raw), m->raw.len))
+	if (asked_by_name(m, row, &valid)) {
+		if (!valid)
+			return true;
+		name = zb_buf_str(&m->raw);
+	}
+	if (zb_med_verb(m, row->verb, name, zb_buf_str(&m->raw), m->raw.len))
 		return true;
 	if (row->reply)
 		zb_med_spend(m);

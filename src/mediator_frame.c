@@ -41,7 +41,9 @@ static struct place place_of(const struct zb_part *p, unsigned field)
 void zb_med_smuggled(struct zb_mediator *m, const struct zb_frame_row *row,
 		     const char *what)
 {
-	zb_auto(free) char *rule = zb_strf("%s in a frame; refused", what);
+	bool two = strncmp(what, "duplicate key:", 14) == 0;
+	zb_auto(free) char *rule = zb_strf(
+		"%s%s", what, two ? "; frame refused" : " in a frame; refused");
 	bool verb = row && row->verb != ZB_VERB_COUNT;
 
 	if (!rule) {

@@ -201,7 +201,7 @@ void zb_med_on_command_response(struct zb_mediator *m, struct zb_view *v);
 void zb_med_on_intercept_response(struct zb_mediator *m, struct zb_view *v);
 /* May this text reach the editor or the prompt queue, where a leading `!` or
  * `/` acts? Asked of what the extension wrote (m->raw) and of what the host
- * would get (m->clean). Records it if not. */
+ * would get (m->clean); @verb is asked too. Records it if not. */
 bool zb_med_text_allowed(struct zb_mediator *m, enum zb_verb verb);
 
 /* ---- mediator_host.c ---- */

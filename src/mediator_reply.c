@@ -171,36 +171,41 @@ static void refuse_text(struct zb_mediator *m, enum zb_verb verb,
 			 });
 }
 
-/* May slash text pass (it is in m->clean)? Records it if not. */
-static bool slash_allowed(struct zb_mediator *m)
+/* Why no grant lets this slash command pass (its text is in m->clean), or
+ * NULL. */
+static const char *slash_fault(const struct zb_mediator *m, const char *name)
+{
+	if (zb_slash_forbidden(name))
+		return "/jail /unjail /cd /exit /logout /settings are yours "
+		       "alone";
+	if (!name[0] || memchr(zb_buf_str(&m->clean), '\n', m->clean.len))
+		return "it is not one command on one line";
+	return NULL;
+}
+
+/* What no grant lets pass comes first: a record must not advise one that would
+ * not help. Then the verb, then the command's name. */
+static bool text_allowed(struct zb_mediator *m, enum zb_verb verb,
+			 const char *slash)
 {
 	const char *text = zb_buf_str(&m->clean);
-	zb_auto(free) char *name = NULL;
-	zb_auto(free) char *target = NULL;
-	struct zb_buf b = {0};
+	const char *fault = slash ? slash_fault(m, slash) : NULL;
 
-	m->oom |= zb_slash_name(text, m->clean.len, &b) != 0;
-	name = zb_strdup(zb_buf_str(&b));
-	target = zb_strf("/%s", zb_buf_str(&b));
-	zb_buf_done(&b);
-	if (m->oom || !name || !target) {
-		m->oom = true;
-		return false;
-	}
-	if (zb_slash_forbidden(name)) {
+	if (fault) {
+		zb_auto(free) char *target = zb_strf("/%s", slash);
+
+		m->oom |= !target;
 		refuse_text(m, ZB_VERB_SLASH, target,
-			    "some commands of zot pass for no extension",
-			    "/jail /unjail /cd /exit /logout /settings are "
-			    "yours alone");
+			    "slash commands pass one at a time, by name, and "
+			    "not all of them",
+			    fault);
 		return false;
 	}
-	if (!name[0] || memchr(text, '\n', m->clean.len)) {
-		refuse_text(m, ZB_VERB_SLASH, target,
-			    "slash commands pass by their name",
-			    "it is not one command on one line");
+	if (verb != ZB_VERB_SLASH &&
+	    !zb_med_verb(m, verb, NULL, text, m->clean.len))
 		return false;
-	}
-	return zb_med_verb(m, ZB_VERB_SLASH, name, text, m->clean.len);
+	return !slash ||
+	       zb_med_verb(m, ZB_VERB_SLASH, slash, text, m->clean.len);
 }
 
 bool zb_med_text_allowed(struct zb_mediator *m, enum zb_verb verb)
@@ -208,23 +213,30 @@ bool zb_med_text_allowed(struct zb_mediator *m, enum zb_verb verb)
 	enum zb_text_kind wrote = zb_text_kind(zb_buf_str(&m->raw), m->raw.len);
 	enum zb_text_kind gets =
 		zb_text_kind(zb_buf_str(&m->clean), m->clean.len);
+	struct zb_buf name = {0};
+	bool ok;
 
 	if (wrote == ZB_TEXT_SHELL || gets == ZB_TEXT_SHELL) {
-		refuse_text(m, verb, m->out->type,
+		refuse_text(m, verb, "!",
 			    "text that starts with `!` runs in the user's "
 			    "shell",
 			    "`!` commands have no grant: they are your shell");
 		return false;
 	}
-	if (gets == ZB_TEXT_SLASH)
-		return slash_allowed(m);
-	if (wrote == ZB_TEXT_SLASH) {
-		refuse_text(m, ZB_VERB_SLASH, m->out->type,
+	if (gets != ZB_TEXT_SLASH && wrote == ZB_TEXT_SLASH) {
+		refuse_text(m, ZB_VERB_SLASH, "/",
 			    "slash commands pass by their name",
 			    "characters that do not show stand before it");
 		return false;
 	}
-	return true;
+	if (gets == ZB_TEXT_SLASH)
+		m->oom |= zb_slash_name(zb_buf_str(&m->clean), m->clean.len,
+					&name) != 0;
+	ok = !m->oom &&
+	     text_allowed(m, verb,
+			  gets == ZB_TEXT_SLASH ? zb_buf_str(&name) : NULL);
+	zb_buf_done(&name);
+	return ok;
 }
 
 /* What an action of a command_response needs besides `commands`. */
@@ -296,10 +308,11 @@ static bool action_allowed(struct zb_mediator *m, const struct zb_view *v,
 	zb_buf_clear(&m->clean);
 	if (a->verb == ZB_VERB_PROMPT || a->verb == ZB_VERB_INSERT)
 		zb_med_text(m, &v->top, a->field);
-	if (!zb_med_verb(m, a->verb, tool, tool ? tool : zb_buf_str(&m->clean),
-			 tool ? strlen(tool) : m->clean.len))
-		return false;
-	return a->verb != ZB_VERB_INSERT || zb_med_text_allowed(m, a->verb);
+	if (a->verb == ZB_VERB_INSERT)
+		return zb_med_text_allowed(m, a->verb);
+	return zb_med_verb(m, a->verb, tool,
+			   tool ? tool : zb_buf_str(&m->clean),
+			   tool ? strlen(tool) : m->clean.len);
 }
 
 static void refuse_action(struct zb_mediator *m, struct zb_call *call,
