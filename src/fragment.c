@@ -195,13 +195,14 @@ static int ancestors(const char *dir, struct zb_strv *out)
 	return 0;
 }
 
-/* "3.11" of /usr/bin/python3.11; "*" if there is none: a pattern. */
+/* "3.11" of /usr/bin/python3.11; of python3, which says too little, "*": a
+ * pattern. */
 static char *version_of(const char *real)
 {
 	const char *name = real ? zb_path_name(real) : "";
 	const char *p = name + strcspn(name, "0123456789");
 
-	if (p == name || !*p || p[strspn(p, "0123456789.")])
+	if (p == name || !strchr(p, '.') || p[strspn(p, "0123456789.")])
 		return zb_strdup("*");
 	return zb_strdup(p);
 }

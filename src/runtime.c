@@ -716,6 +716,21 @@ static int venv(struct resolution *r, struct zb_fragment_vars *v)
 	return rc;
 }
 
+/* A python that was copied out of its prefix looks where it was built for. */
+static int built_for(struct zb_fragment_vars *v)
+{
+	static const char *const usual[] = {"/usr", "/usr/local"};
+
+	for (size_t i = 0; i < v->prefix.n; i++)
+		if (is_python_prefix(v->prefix.v[i]))
+			return 0;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(usual); i++)
+		if (is_python_prefix(usual[i]) &&
+		    add_prefix(v, zb_strdup(usual[i])))
+			return ZB_ELIMIT;
+	return 0;
+}
+
 /* Inside, the directory of a program behind a shim is not in PATH. */
 static int need_in_path(struct resolution *r)
 {
@@ -773,8 +788,11 @@ static int fragments(struct resolution *r, const char *real,
 
 	if (!rc && !in_extension(r, real))
 		rc = add_prefix(&v, prefix_of(real));
-	if (!rc && !strncmp(zb_path_name(real), "python", 6))
+	if (!rc && !strncmp(zb_path_name(real), "python", 6)) {
 		rc = venv(r, &v);
+		if (!rc)
+			rc = built_for(&v);
+	}
 	if (rc == ZB_ELIMIT)
 		out_of_memory(r);
 	if (!rc)

@@ -621,6 +621,37 @@ static void a_strangers_venv_opens_nothing(void **state)
 	uproot(&p);
 }
 
+/* A copy of a distribution's python has its library where it was built for. */
+static void a_python_out_of_its_prefix(void **state)
+{
+	struct place p = plant(*state);
+	struct zb_program prog;
+	struct zb_error err;
+	bool found = false;
+
+	if (access("/usr/lib/python3", F_OK)) {
+		uproot(&p);
+		skip();
+		return;
+	}
+	put_elf(p.t, "home/.vm/versions/9/bin/python3");
+	free(p.path);
+	p.path = zb_strf("%s/home/.vm/versions/9/bin", p.t->dir);
+	assert_int_equal(resolve(&p, &prog, "python3", NULL, &err), 0);
+	for (size_t i = 0; i < prog.n_needs; i++)
+		found |= !strncmp(prog.needs[i].path, "/usr/lib/python3.", 17);
+	assert_true(found);
+	zb_program_done(&prog);
+	/* One that has its own does not look there. */
+	free(put(p.t, "home/.vm/versions/9/lib/python3.9/os.py", 0644, ""));
+	assert_int_equal(resolve(&p, &prog, "python3", NULL, &err), 0);
+	for (size_t i = 0; i < prog.n_needs; i++)
+		assert_int_not_equal(
+			strncmp(prog.needs[i].path, "/usr/lib/python", 15), 0);
+	zb_program_done(&prog);
+	uproot(&p);
+}
+
 static void prefixes_that_many_share(void **state)
 {
 	struct place p = plant(*state);
@@ -1000,6 +1031,7 @@ int main(void)
 		with_tmp(other_peoples_scripts),
 		with_tmp(a_strangers_elf_opens_nothing),
 		with_tmp(a_strangers_venv_opens_nothing),
+		with_tmp(a_python_out_of_its_prefix),
 		with_tmp(prefixes_that_many_share),
 		with_tmp(homebrew),
 		with_tmp(odd_paths),
