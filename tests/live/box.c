@@ -94,14 +94,22 @@ const char *box_dir(void)
 	return dir;
 }
 
-const char *box_path(const char *name)
+const char *box_text(const char *fmt, ...)
 {
 	static char ring[256][256];
 	static unsigned at;
 	char *p = ring[at++ % 256];
+	va_list ap;
 
-	snprintf(p, sizeof(ring[0]), "%s/%s", box_dir(), name);
+	va_start(ap, fmt);
+	vsnprintf(p, sizeof(ring[0]), fmt, ap);
+	va_end(ap);
 	return p;
+}
+
+const char *box_path(const char *name)
+{
+	return box_text("%s/%s", box_dir(), name);
 }
 
 /* Make the directories above @path. */
@@ -339,7 +347,7 @@ void box_stop(struct box *b)
 
 long box_tell(struct box *b, int *err, char *rest, const char *fmt, ...)
 {
-	char line[1024];
+	char line[65536];
 	long r = -1;
 	int e = ENODATA, used = 0;
 	va_list ap;

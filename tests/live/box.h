@@ -31,7 +31,8 @@ struct box {
 
 /* A throw-away directory below /var/tmp, removed at exit. */
 const char *box_dir(void);
-/* "DIR/name", valid for the next 255 calls. */
+/* Text, and "DIR/name": valid for the next 255 calls. */
+const char *box_text(const char *fmt, ...) ZB_PRINTF(1, 2);
 const char *box_path(const char *name);
 void box_file(const char *path, const char *text, int mode);
 

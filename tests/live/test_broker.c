@@ -253,7 +253,7 @@ static void carve_outs(void)
 	       err);
 	tap_ok(error_of(box_path("proj//./sub/../.env")) == EACCES,
 	       "through another spelling");
-	tap_ok(error_of(zb_strf("/proc/self/root%s", env)) == EACCES,
+	tap_ok(error_of(box_text("/proc/self/root%s", env)) == EACCES,
 	       "through /proc/self/root");
 	fd = open_in(env, O_PATH, 0, &err);
 	snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%ld", fd);
@@ -468,7 +468,7 @@ static void metadata(void)
 		       st.st_mtime == 2 && st.st_atime == 1,
 	       "utimensat likewise");
 	tap_ok(!call_at(SYS_fchownat, n,
-			zb_strf("%u %u 0", geteuid(), getegid())),
+			box_text("%u %u 0", geteuid(), getegid())),
 	       "chown to itself");
 	tap_ok(call_at(SYS_fchownat, n, "12345 -1 0") == EPERM,
 	       "to nobody else");
@@ -542,7 +542,7 @@ static void programs(void)
 	tap_ok(e == EACCES &&
 		       box_denied(&box, ZB_OP_FS_EXEC, box_path("proj/tool")),
 	       "one that may only be read is EACCES (%d)", e);
-	box_file(box_path("ext/lost"), zb_strf("#! %s -x\n", prog), 0755);
+	box_file(box_path("ext/lost"), box_text("#! %s -x\n", prog), 0755);
 	e = exec_error(box_path("ext/lost"));
 	tap_ok(e == ENOENT && box_denied(&box, ZB_OP_FS_EXEC, prog),
 	       "a script names the interpreter it misses (%d)", e);
@@ -566,7 +566,7 @@ static void dangerous(void)
 	box_forget(&box);
 }
 
-static unsigned open_fds(void)
+static unsigned count_fds(void)
 {
 	zb_auto(file) FILE *f = popen("ls /proc/$PPID/fd | wc -l", "r");
 	unsigned n = 0;
@@ -576,6 +576,21 @@ static unsigned open_fds(void)
 	if (f)
 		pclose(zb_steal(&f));
 	return n;
+}
+
+/* The least of some counts: other threads open one for a moment. */
+static unsigned open_fds(void)
+{
+	unsigned least = count_fds();
+
+	for (int i = 0; i < 5; i++) {
+		unsigned n;
+
+		box_total(&box); /* a pause */
+		n = count_fds();
+		least = n < least ? n : least;
+	}
+	return least;
 }
 
 static void endurance(void)
@@ -598,13 +613,13 @@ static void endurance(void)
 	n = box_tell(
 		&box, NULL, rest,
 		"run for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 "
-		"18 19 20; do ( while :; do : <%s; done 2>/dev/null ) & "
+		"18 19 20; do ( while :; do true <%s; done 2>/dev/null ) & "
 		"p=$!; kill -9 $p 2>/dev/null; wait $p 2>/dev/null; done; true",
 		box_path("hidden/k"));
 	tap_ok(n == 0 && reads(box_path("proj/ok.txt"), "hello"),
 	       "nor do callers killed while they wait");
 	n = box_tell(&box, NULL, rest,
-		     "run ( while :; do : <%s; done ) 2>/dev/null & p=$!; "
+		     "run ( while :; do true <%s; done ) 2>/dev/null & p=$!; "
 		     "n=0; i=0; while [ $i -lt 100 ]; do i=$((i+1)); "
 		     "[ \"$(echo abc | cat | cat)\" = abc ] && n=$((n+1)); "
 		     "done; kill -9 $p; exit $((100-n))",
