@@ -312,12 +312,13 @@ void zb_med_from_host(struct zb_mediator *m)
 		return;
 	}
 	if ((!rc && m->json.tok[0].type != ZB_JSON_OBJECT) ||
-	    !member(m, "type") || m->raw.len >= sizeof(m->out->type)) {
+	    !member(m, "type")) {
 		not_a_frame(m, rc ? fault.what : "no object with a \"type\"");
 		return;
 	}
-	memcpy(m->out->type, zb_buf_str(&m->raw), m->raw.len + 1);
-	row = zb_proto_row(ZB_FROM_HOST, m->out->type, m->raw.len);
+	if (m->raw.len < sizeof(m->out->type))
+		memcpy(m->out->type, zb_buf_str(&m->raw), m->raw.len + 1);
+	row = zb_proto_row(ZB_FROM_HOST, zb_buf_str(&m->raw), m->raw.len);
 	if (rc && (!row || handlers[row->id].whole)) {
 		not_a_frame(m, fault.what);
 		return;
