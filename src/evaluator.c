@@ -330,7 +330,7 @@ static struct finding judge_name(const struct zb_plan *plan,
 	p = place_at(plan, i);
 	if (q->op == ZB_OP_FS_CREATE && q->exists)
 		return allow(i); /* EEXIST by itself */
-	if (!p)
+	if (!p || (p->kind == ZB_PLACE_DIR && strlen(p->path) != n))
 		return is_skeleton(plan, q->target, n)
 			       ? deny(R_SKELETON, -1, EROFS, ZB_FLOOR_MOUNT)
 			       : deny(R_HIDDEN, -1, ENOENT, ZB_FLOOR_MOUNT);
@@ -654,7 +654,9 @@ static void place_rule(const struct zb_plan *plan, const struct finding *f,
 static void hidden_rule(const struct zb_plan *plan, const struct zb_query *q,
 			struct zb_buf *b)
 {
-	zb_auto(free) char *dir = ungranted(plan, q->target);
+	zb_auto(free) char *dir = q->op == ZB_OP_FS_EXEC
+					  ? zb_strdup(q->target)
+					  : ungranted(plan, q->target);
 	bool itself = dir && !strcmp(dir, q->target);
 
 	zb_buf_addf(b, "%s: nothing grants %s %s %s", files_of(plan),

@@ -30,7 +30,8 @@ enum zb_place_kind {
 			       data/ it is made beforehand, like a stub */
 	ZB_PLACE_TEXT,	    /* a generated file: @content */
 	ZB_PLACE_PIN,	    /* an ancestor of a place inside HOME or data/,
-			       bound onto itself so that it cannot be renamed:
+			       bound onto itself so that it cannot be renamed (or,
+			       in a brokered HOME, one where programs are kept):
 			       @source is that directory in home/ or data/,
 			       made beforehand */
 	ZB_PLACE_DIR,	    /* an empty read-only directory (a tmpfs, made

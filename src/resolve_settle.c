@@ -10,6 +10,8 @@
  *	broker	places that have a carved one mounted below them: the kernel's
  *		rules follow mounts upward, so none of them may be a rule that
  *		grants reading
+ *	room	nothing executes in a brokered HOME, so the directories where
+ *		programs keep programs (npx, go, pip) are places of their own
  */
 #include "cleanup.h"
 #include "path_match.h"
@@ -354,6 +356,35 @@ static void mark_brokered(struct zb_plan *p)
 	}
 }
 
+/* room */
+
+static int make_room(struct zb_resolver *r)
+{
+	static const char *const dirs[] = {".cache", ".npm", ".local", "go",
+					   "bin"};
+	struct zb_plan *p = r->plan;
+	int home = zb_plan_place(p, p->home_real);
+
+	if (home < 0 || p->places[home].kind != ZB_PLACE_HOME ||
+	    !p->places[home].brokered)
+		return 0;
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		struct zb_place root = p->places[home];
+		zb_auto(free) char *path = zb_path_join(root.path, dirs[i]);
+		int rc;
+
+		if (!path)
+			return ZB_ELIMIT;
+		if (has_place(p, path))
+			continue;
+		rc = add_pin(r, &root, path);
+		if (rc)
+			return rc;
+	}
+	sort(p);
+	return 0;
+}
+
 /* A grant that says "execute" and would not. */
 static int check_exec(struct zb_resolver *r)
 {
@@ -387,5 +418,6 @@ int zb_resolve_settle(struct zb_resolver *r)
 	if (rc)
 		return rc;
 	mark_brokered(r->plan);
-	return check_exec(r);
+	rc = make_room(r);
+	return rc ? rc : check_exec(r);
 }

@@ -27,6 +27,7 @@ static const struct {
 	       "\"${extension_dir}/lib/cache.json\"]}}"},
 	[5] = {"strict", "{\"fs\":{\"deny\":[\"${project}/linked\"],"
 			 "\"read\":[\"${project}\"]}}"},
+	[6] = {"strict", "{\"fs\":{\"read\":[\"/tmp/work/p\"]}}"},
 };
 
 #define A	ZB_ALLOW
@@ -222,8 +223,8 @@ static const struct row rows[] = {
 	{1, "fs.read", "/home/u", "ed", A, 0, 0, NULL},
 	{1, "fs.write", "/home/u/own", "e", A, 0, 0, NULL},
 	{1, "fs.create", "/home/u/own", "", A, 0, 0, NULL},
-	{1, "fs.exec", "/home/u/.npm/esbuild", "e", D, EACCES, LL,
-	 "-cannot execute"},
+	{1, "fs.exec", "/home/u/.npm/esbuild", "e", A, 0, 0, NULL},
+	{1, "fs.exec", "/home/u/prog", "e", D, EACCES, LL, "-cannot execute"},
 	{1, "fs.exec", "/tmp/go-build1/x", "e", A, 0, 0, NULL},
 	{1, "fs.create", EXT "/todos.json", "", A, 0, 0, NULL},
 	{1, "fs.write", EXT "/todos.json", "e", A, 0, 0, NULL},
@@ -290,6 +291,16 @@ static const struct row rows[] = {
 	/* a denied link denies what it leads to */
 	{5, "fs.read", P "/secrets/token", "e", D, EACCES, LL, "-fs.deny"},
 	{5, "fs.read", P "/main.c", "e", B, 0, 0, NULL},
+	/* the way below /tmp */
+	{6, "fs.read", "/tmp/work", "ed", A, 0, 0, NULL},
+	{6, "fs.read", "/tmp/work/q", "", D, ENOENT, MOUNT,
+	 "fs.read /tmp/work/q"},
+	{6, "fs.create", "/tmp/work/q", "", D, EROFS, MOUNT, "-directory"},
+	{6, "fs.create", "/tmp/work/q/x", "", D, ENOENT, MOUNT, "-directory"},
+	{6, "fs.create", "/tmp/work/p/x", "", D, EROFS, MOUNT, "-directory"},
+	{6, "fs.rename", "/tmp/work", "ed", D, EBUSY, MOUNT, "-mount"},
+	{6, "fs.delete", "/tmp/work/p", "ed", D, EROFS, MOUNT, "-directory"},
+	{6, "fs.create", "/tmp/other", "", A, 0, 0, NULL},
 };
 
 static void make_plan(int chain, struct fake_setup *s, struct zb_plan *plan)
@@ -457,6 +468,11 @@ static void rule_texts(void **state)
 		 "scope.json: fs.read[0] grants only " P "/*.c"},
 		{1, ZB_OP_FS_EXEC, P "/run.sh", true,
 		 "standard.json: nothing grants fs.exec of " P "/run.sh"},
+		{0, ZB_OP_FS_EXEC, "/usr/bin/curl", false,
+		 "strict.json: nothing grants fs.exec of /usr/bin/curl"},
+		{6, ZB_OP_FS_CREATE, "/tmp/work/q/x", false,
+		 "strict.json, scope.json: nothing grants fs.write below "
+		 "/tmp/work/q"},
 		{0, ZB_OP_NET_CONNECT, "example.org:443", false,
 		 "strict.json: the sandbox's network is empty"},
 		{0, ZB_OP_SYSCALL, "ptrace", false,
