@@ -34,6 +34,7 @@ struct expansion {
 	struct zb_buf text;
 	struct zb_json json;
 	char *within;
+	struct zb_strv dirs; /* where programs are */
 	unsigned depth;
 };
 
@@ -386,29 +387,40 @@ static int need(struct expansion *x, uint32_t tok)
 	return rc;
 }
 
-/* A program of the system, by name. HOME's own programs are not what the
- * sandbox sees there, so only the system's directories count. */
-static int program(struct expansion *x, uint32_t tok)
+/* Where the system keeps programs, each directory once: /bin of a merged /usr
+ * is /usr/bin. HOME's own programs are not what the sandbox sees there. */
+static int find_dirs(struct expansion *x)
 {
 	static const char *const dirs[] = {"/usr/bin", "/bin", "/usr/sbin",
 					   "/sbin"};
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(dirs); i++) {
+		zb_auto(free) char *real =
+			zb_host_resolve(x->v->root, dirs[i], NULL);
+
+		if (real && !zb_strv_has(&x->dirs, real) &&
+		    zb_strv_add(&x->dirs, real))
+			return no_memory(x);
+	}
+	return 0;
+}
+
+/* A program of the system, by name. */
+static int program(struct expansion *x, uint32_t tok)
+{
 	zb_auto(free) char *name = zb_json_dup_string(&x->json, tok);
-	zb_auto(free) char *first = NULL;
 
 	if (!name)
 		return bad(x, tok, "a program is a name");
-	for (size_t i = 0; i < ZB_ARRAY_LEN(dirs); i++) {
-		zb_auto(free) char *at = zb_strf("%s/%s", dirs[i], name);
-		zb_auto(free) char *real =
-			at ? zb_host_resolve(x->v->root, at, NULL) : NULL;
+	if (!x->dirs.n && find_dirs(x))
+		return ZB_ELIMIT;
+	for (size_t i = 0; i < x->dirs.n; i++) {
+		zb_auto(free) char *at = zb_strf("%s/%s", x->dirs.v[i], name);
 
-		/* /bin/x and /usr/bin/x of a merged /usr are one. */
-		if (!real || (first && !strcmp(first, real)))
-			continue;
-		if (zb_need_add(x->out, at, ZB_MAY_READ | ZB_MAY_EXEC, x->file))
+		if (!at || (zb_host_exists(x->v->root, at) &&
+			    zb_need_add(x->out, at, ZB_MAY_READ | ZB_MAY_EXEC,
+					x->file)))
 			return no_memory(x);
-		free(first);
-		first = zb_steal(&real);
 	}
 	return 0;
 }
@@ -459,6 +471,7 @@ static void expansion_done(struct expansion *x)
 {
 	free(x->file);
 	free(x->within);
+	zb_strv_done(&x->dirs);
 	zb_buf_done(&x->text);
 	zb_json_done(&x->json);
 }

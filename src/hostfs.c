@@ -91,12 +91,13 @@ static bool step(struct walk *w)
 
 char *zb_host_resolve(const char *root, const char *path, struct zb_strv *links)
 {
-	struct walk w = {.root = root,
-			 .done = zb_strdup(""),
-			 .todo = zb_strdup(path),
-			 .seen = links};
+	struct walk w = {.root = root, .seen = links};
 	char *out = NULL;
 
+	if (!*root && !links)
+		return realpath(path, NULL);
+	w.done = zb_strdup("");
+	w.todo = zb_strdup(path);
 	errno = ENOENT;
 	while (w.done && w.todo && w.todo[strspn(w.todo, "/")])
 		if (!step(&w))
@@ -111,8 +112,12 @@ done:
 
 bool zb_host_exists(const char *root, const char *path)
 {
-	zb_auto(free) char *real = zb_host_resolve(root, path, NULL);
+	zb_auto(free) char *real = NULL;
+	struct stat st;
 
+	if (!*root)
+		return !stat(path, &st);
+	real = zb_host_resolve(root, path, NULL);
 	return real != NULL;
 }
 

@@ -29,6 +29,7 @@
 #define MAX_DEPTH 64
 #define MAX_LOCK  ((size_t)64 << 20)
 #define MAX_DIFF  100
+#define CHUNK	  ((size_t)64 << 10)
 
 /* A walk over the tree. */
 struct walk {
@@ -37,6 +38,7 @@ struct walk {
 	const char *dir;     /* for messages */
 	const char *shipped; /* stands for extension.json */
 	struct zb_buf path;  /* relative, of where we are */
+	uint8_t *chunk;
 	struct zb_error *err;
 };
 
@@ -66,15 +68,14 @@ static void hex_digest(struct sha256_ctx *ctx, char hex[65])
 		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
 }
 
-static int hash_fd(int fd, char hex[65])
+static int hash_fd(int fd, uint8_t *chunk, char hex[65])
 {
-	uint8_t chunk[65536];
 	struct sha256_ctx ctx;
 	ssize_t n;
 
 	sha256_init(&ctx);
 	for (;;) {
-		n = read(fd, chunk, sizeof(chunk));
+		n = read(fd, chunk, CHUNK);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -169,7 +170,7 @@ static int add_file(struct walk *w, struct zb_lock_file *f, int at,
 			       "link: it cannot be part of an extension",
 			       w->dir, zb_buf_str(&w->path));
 	f->kind = st.st_mode & 0111 ? 'x' : 'f';
-	return hash_fd(fd, f->sha256) ? fail_at(w, errno, "read") : 0;
+	return hash_fd(fd, w->chunk, f->sha256) ? fail_at(w, errno, "read") : 0;
 }
 
 /* The file or link @name of directory @at; w->path is its path. */
@@ -277,8 +278,12 @@ int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
 {
 	struct zb_lock l = {0};
 	struct walk w = {.out = &l, .dir = dir, .shipped = shipped, .err = err};
-	int rc = zb_buf_adds(&w.path, "") ? ZB_ELIMIT : 0;
+	zb_auto(free) uint8_t *chunk = malloc(CHUNK);
+	int rc = 0;
 
+	if (!chunk || zb_buf_adds(&w.path, ""))
+		rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+	w.chunk = chunk;
 	if (!rc)
 		rc = walk_dir(&w, AT_FDCWD, dir, 0);
 	if (!rc && shipped)

@@ -180,7 +180,7 @@ char *zb_store_path_box_name(const char *real_path)
 static int read_all(int fd, const char *path, size_t max, struct zb_buf *out,
 		    struct zb_error *err)
 {
-	char chunk[65536];
+	char chunk[8192];
 
 	for (;;) {
 		ssize_t n = read(fd, chunk, sizeof(chunk));
