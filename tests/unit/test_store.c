@@ -70,8 +70,8 @@ static void linked_zot_home_keeps_its_spelling(void **state)
 	struct zb_store s = {0};
 	struct zb_error err = {0};
 
-	put_dir(t, "real");
-	put_link(t, "link", "real");
+	free(put_dir(t, "real"));
+	free(put_link(t, "link", "real"));
 	setenv("HOME", t->dir, 1);
 	setenv("ZOT_HOME", link, 1);
 	assert_int_equal(zb_store_open(&s, &err), 0);
