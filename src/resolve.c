@@ -121,6 +121,11 @@ static int refuse_network(struct zb_resolver *r)
 	return 0;
 }
 
+static int judge_protocol(struct zb_resolver *r)
+{
+	return zb_scope_judge(r->scope, r->facts->mean_it, r->err);
+}
+
 static bool list_names(const struct zb_rules *l, const char *prefix)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -472,14 +477,14 @@ static char *policy_word(const char *files)
 static int resolve(struct zb_resolver *r, const struct zb_manifest *manifest)
 {
 	static int (*const steps[])(struct zb_resolver *) = {
-		check_facts,	   find_roots,	      refuse_network,
-		find_project,	   add_system,	      zb_resolve_shipped,
-		add_own,	   zb_resolve_denies, zb_resolve_grants,
-		zb_resolve_settle, add_program,	      zb_resolve_env,
-		check_program,
+		check_facts,	    find_roots,	       refuse_network,
+		judge_protocol,	    find_project,      add_system,
+		zb_resolve_shipped, add_own,	       zb_resolve_denies,
+		zb_resolve_grants,  zb_resolve_settle, add_program,
+		zb_resolve_env,	    check_program,
 	};
 	struct zb_plan *p = r->plan;
-	int rc = zb_scope_judge(r->scope, r->facts->mean_it, r->err);
+	int rc = 0;
 
 	p->state_beside = r->scope->state_beside;
 	p->ledger = r->scope->ledger_set ? r->scope->ledger : ZB_LEDGER_OPEN;

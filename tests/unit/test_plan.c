@@ -427,9 +427,9 @@ static const struct {
 	 "scope.json: protocol.intercept.tool_call[0] \"modify:bash\": lets the "
 	 "extension put its own words into what the host runs; remove it, or "
 	 "grant it with --yes-i-mean-it"},
-	{"observe", NULL, ZB_EPOLICY,
-	 "observe.json: protocol.call_tool[1] \"write\": as good as a shell on "
-	 "this host; remove it, or grant it with --yes-i-mean-it"},
+	{"observe", NULL, ZB_EUNSUPPORTED,
+	 "observe.json:13: net.connect[0] \"*:*\": this version has no network "
+	 "grants, the sandbox's network is empty; remove it from net.connect"},
 };
 
 static void refused(void **state)
