@@ -29,14 +29,21 @@ static bool next_piece(const char **p, struct piece *out)
 	if (!*s)
 		return false;
 	out->s = s;
-	out->n = strcspn(s, "/");
-	*p = s + out->n;
+	while (*s && *s != '/')
+		s++;
+	out->n = (size_t)(s - out->s);
+	*p = s;
 	return true;
 }
 
 static bool piece_is(const struct piece *c, const char *s)
 {
 	return c->n == strlen(s) && !memcmp(c->s, s, c->n);
+}
+
+static bool is_any_depth(const struct piece *c)
+{
+	return c->n == 2 && c->s[0] == '*' && c->s[1] == '*';
 }
 
 /* Append the components of @path to canonical @out ("" is the root here). */
@@ -118,6 +125,10 @@ static bool piece_fits(const struct piece *pat, const struct piece *c)
 {
 	size_t p = 0, s = 0, star = SIZE_MAX, back = 0;
 
+	/* Nearly always decided by the first byte. */
+	if (pat->s[0] != '*' && pat->s[0] != '?' && pat->s[0] != c->s[0])
+		return false;
+
 	while (s < c->n) {
 		if (p < pat->n && pat->s[p] == '*') {
 			star = p++;
@@ -140,16 +151,32 @@ static bool piece_fits(const struct piece *pat, const struct piece *c)
 	return p == pat->n;
 }
 
+/* Components that @pattern and @path begin with alike, as bytes. Patterns of
+ * one scope mostly share a long one, and most paths are asked about all. */
+static size_t common(const char *pattern, const char *path)
+{
+	size_t n = 0, i = 0;
+
+	while (pattern[i] && pattern[i] == path[i] && pattern[i] != '*' &&
+	       pattern[i] != '?') {
+		if (pattern[i] == '/')
+			n = i;
+		i++;
+	}
+	return n;
+}
+
 bool zb_pattern_match(const char *pattern, const char *path)
 {
-	const char *p = pattern, *s = path;
+	size_t skip = common(pattern, path);
+	const char *p = pattern + skip, *s = path + skip;
 	const char *star = NULL, *back = NULL; /* behind the last `**` */
 	struct piece pat, c;
 
 	for (;;) {
 		if (!next_piece(&p, &pat))
 			return true; /* all of it fitted: this or an ancestor */
-		if (piece_is(&pat, "**")) {
+		if (is_any_depth(&pat)) {
 			star = p;
 			back = s;
 			continue;
@@ -172,7 +199,7 @@ bool zb_pattern_touches(const char *pattern, const char *dir)
 	for (;;) {
 		if (!next_piece(&pattern, &pat))
 			return true;
-		if (piece_is(&pat, "**") || !next_piece(&dir, &c))
+		if (is_any_depth(&pat) || !next_piece(&dir, &c))
 			return true;
 		if (!piece_fits(&pat, &c))
 			return false;
