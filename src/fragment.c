@@ -171,7 +171,7 @@ static bool is_shared_prefix(const struct zb_fragment_vars *v,
 
 static int own_prefixes(const struct zb_fragment_vars *v, struct zb_strv *out)
 {
-	for (size_t i = 0; i < v->prefix.n; i++)
+	for (size_t i = 0; !v->strange && i < v->prefix.n; i++)
 		if (!is_shared_prefix(v, v->prefix.v[i]) &&
 		    zb_strv_add(out, v->prefix.v[i]))
 			return ZB_ELIMIT;

@@ -31,12 +31,13 @@
 /* What a fragment is expanded for. */
 struct zb_fragment_vars {
 	const char *root; /* "" but in tests */
+	/* Real paths: what happens inside is judged by those. */
 	const char *home; /* NULL: none */
 	const char *ext_dir;
-	const char *real;      /* real path of the program */
+	const char *real;      /* of the program */
 	struct zb_strv names;  /* basenames it goes by */
 	struct zb_strv prefix; /* installation prefixes */
-	const char *path;      /* PATH, for "programs" */
+	bool strange;	       /* a stranger chose it: no ${own_prefix} */
 };
 
 /* Add what every fragment that matches the program asks for. *@kind (heap) is

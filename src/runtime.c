@@ -43,7 +43,7 @@ struct resolution {
 	const char *dir;      /* extension's directory, NULL for a grant */
 	char *dir_real;	      /* canonical */
 	const char *path_env; /* PATH */
-	const char *home;
+	char *home;	      /* canonical; NULL: none, or / */
 	const char *who; /* for messages: the extension's or program's name */
 	char *path;
 	struct zb_strv argv;
@@ -137,14 +137,25 @@ static bool in_extension(const struct resolution *r, const char *path)
 /* A place that holds people's own files, or other extensions. */
 static bool is_personal(const struct resolution *r, const char *real)
 {
-	zb_auto(free) char *home =
-		r->home ? zb_host_resolve("", r->home, NULL) : NULL;
 	zb_auto(free) char *siblings =
 		r->dir_real ? zb_path_dir(r->dir_real) : NULL;
 
-	return (home && strcmp(home, "/") != 0 && zb_path_below(real, home)) ||
+	return (r->home && zb_path_below(real, r->home)) ||
 	       (siblings && strcmp(siblings, "/") != 0 &&
 		zb_path_below(real, siblings));
+}
+
+/* A program in such a place that only the manifest or a shebang names, by its
+ * path. It runs; but what lies around it is nobody's wish but a stranger's. */
+static bool is_strange(const struct resolution *r, const char *real)
+{
+	zb_auto(free) char *dir = zb_path_dir(r->path);
+	zb_auto(free) char *place = dir ? zb_host_resolve("", dir, NULL) : NULL;
+
+	if (in_extension(r, real))
+		return true;
+	return !r->from_path &&
+	       (is_personal(r, real) || !place || is_personal(r, place));
 }
 
 /* `exec` as zot takes it: absolute as it is; with a slash from the extension's
@@ -781,9 +792,9 @@ static int fragments(struct resolution *r, const char *real,
 {
 	struct zb_fragment_vars v = {.root = "",
 				     .home = r->home,
-				     .ext_dir = r->dir,
+				     .ext_dir = r->dir_real,
 				     .real = real,
-				     .path = r->path_env};
+				     .strange = is_strange(r, real)};
 	int rc = add_names(&v, r->path, links);
 
 	if (!rc && !in_extension(r, real))
@@ -895,9 +906,22 @@ static void resolution_done(struct resolution *r)
 {
 	free(r->path);
 	free(r->dir_real);
+	free(r->home);
 	zb_strv_done(&r->argv);
 	zb_buf_done(&r->story);
 	zb_buf_done(&r->head);
+}
+
+static char *real_home(void)
+{
+	const char *home = getenv("HOME");
+	char *real =
+		home && home[0] == '/' ? zb_host_resolve("", home, NULL) : NULL;
+
+	if (real && strcmp(real, "/") != 0)
+		return real;
+	free(real);
+	return NULL;
 }
 
 static int resolve(struct zb_program *out, const char *dir, const char *who,
@@ -908,7 +932,7 @@ static int resolve(struct zb_program *out, const char *dir, const char *who,
 	struct resolution r = {.out = &p,
 			       .dir = dir,
 			       .path_env = path_env ? path_env : DEFAULT_PATH,
-			       .home = getenv("HOME"),
+			       .home = real_home(),
 			       .who = who,
 			       .err = err};
 	int rc;
@@ -982,7 +1006,7 @@ out:
 int zb_runtime_base_at(const char *root, struct zb_need **out, size_t *n,
 		       struct zb_strv *quiet, struct zb_error *err)
 {
-	struct zb_fragment_vars v = {.root = root, .home = getenv("HOME")};
+	struct zb_fragment_vars v = {.root = root};
 	struct zb_program p = {0};
 	int rc = zb_fragment_add("base", &v, &p, err);
 

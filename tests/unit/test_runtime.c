@@ -537,8 +537,15 @@ static void venvs(void **state)
 	assert_int_equal(rights_of(&p, &prog, "home/v/bin/python"), RX);
 	assert_int_equal(rights_of(&p, &prog, "home/v/pyvenv.cfg"),
 			 ZB_MAY_READ);
+	assert_int_equal(rights_of(&p, &prog, "home/v/lib/python3.11"), RL);
+	assert_int_equal(rights_of(&p, &prog, "opt/py/lib/python3.11"), RL);
+	/* Named by a path only: not all that lies around it. */
+	assert_int_equal(rights_of(&p, &prog, "home/v/lib"), 0);
+	zb_program_done(&prog);
+	free(p.path);
+	p.path = zb_strf("%s/home/v/bin", p.t->dir);
+	assert_int_equal(resolve(&p, &prog, "python", NULL, &err), 0);
 	assert_int_equal(rights_of(&p, &prog, "home/v/lib"), RL);
-	assert_int_equal(rights_of(&p, &prog, "opt/py/lib"), RL);
 	zb_program_done(&prog);
 	uproot(&p);
 }
@@ -616,7 +623,50 @@ static void a_strangers_venv_opens_nothing(void **state)
 	/* A real Python there is what `home` is for. */
 	free(put(p.t, "home/private/lib/python3.11/os.py", 0644, ""));
 	assert_int_equal(resolve(&p, &prog, "v/bin/python3", NULL, &err), 0);
-	assert_int_equal(rights_of(&p, &prog, "home/private/lib"), RL);
+	assert_int_equal(rights_of(&p, &prog, "home/private/lib"), 0);
+	assert_int_equal(rights_of(&p, &prog, "home/private/lib/python3.11"),
+			 RL);
+	zb_program_done(&prog);
+	uproot(&p);
+}
+
+/* A project of the user's with a program in it: the program runs, what lies
+ * beside it is not shown. */
+static void what_lies_around_a_program(void **state)
+{
+	struct place p = plant(*state);
+	zb_auto(free) char *line =
+		zb_strf("#!%s/home/work/bin/tool\n", p.t->dir);
+	struct zb_program prog;
+	struct zb_error err;
+
+	put_elf(p.t, "home/work/bin/tool");
+	free(put(p.t, "home/work/lib/secret.rb", 0600, "x"));
+	put_script(p.t, "home/zot/extensions/t/x", line);
+	assert_int_equal(resolve(&p, &prog, "./x", NULL, &err), 0);
+	assert_int_equal(rights_of(&p, &prog, "home/work/bin/tool"), RX);
+	assert_int_equal(rights_of(&p, &prog, "home/work/lib"), 0);
+	zb_program_done(&prog);
+	uproot(&p);
+}
+
+/* HOME is known by its real name, however it is spelled. */
+static void a_linked_home(void **state)
+{
+	struct place p = plant(*state);
+	zb_auto(free) char *link = put_link(p.t, "linked", "home");
+	struct zb_program prog;
+	struct zb_error err;
+
+	setenv("HOME", link, 1);
+	put_elf_as(p.t, "home/bin/tool", machine, 3, NULL, "$ORIGIN/..");
+	free(put_dir(p.t, "home/lib"));
+	free(p.path);
+	p.path = zb_strf("%s/linked/bin", p.t->dir);
+	assert_int_equal(resolve(&p, &prog, "tool", NULL, &err), 0);
+	assert_int_equal(rights_of(&p, &prog, "linked/bin/tool"), RX);
+	assert_int_equal(rights_of(&p, &prog, "home"), 0);
+	assert_int_equal(rights_of(&p, &prog, "home/lib"), 0);
 	zb_program_done(&prog);
 	uproot(&p);
 }
@@ -1031,6 +1081,8 @@ int main(void)
 		with_tmp(other_peoples_scripts),
 		with_tmp(a_strangers_elf_opens_nothing),
 		with_tmp(a_strangers_venv_opens_nothing),
+		with_tmp(what_lies_around_a_program),
+		with_tmp(a_linked_home),
 		with_tmp(a_python_out_of_its_prefix),
 		with_tmp(prefixes_that_many_share),
 		with_tmp(homebrew),
