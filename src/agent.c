@@ -460,19 +460,19 @@ static void on_ended(void *ctx, struct zb_extension *e,
 	struct member *m = ctx;
 	struct zb_error err = {0};
 	bool wanted = m->pub.state == ZB_MEMBER_STOPPING;
+	bool again = wanted && m->reload && !m->a->closing;
 
 	end_run(m, e, exit, reason);
-	zb_agent_end_calls(m, wanted ? ZB_REPLY_CANCELLED : ZB_REPLY_GONE);
-	if (wanted)
+	if (wanted && !m->died)
 		set_problem(m, NULL, false);
-	if (wanted && m->reload && !m->a->closing) {
-		m->reload = false;
+	m->reload = m->died = false;
+	if (again) {
 		if (load(m, &err))
 			set_refused(m, &err);
 		return;
 	}
-	m->reload = false;
 	set_gone(m);
+	zb_agent_end_calls(m, ZB_REPLY_GONE);
 }
 
 static const struct zb_extension_ops extension_ops = {
@@ -596,6 +596,7 @@ static void stop(struct member *m)
 		return;
 	uv_timer_stop(&m->quiet);
 	uv_timer_stop(&m->ready);
+	m->died = zb_extension_exited(m->pub.ext);
 	if (m->pub.said_hello)
 		zb_extension_send(m->pub.ext, frame, strlen(frame));
 	zb_extension_close_stdin(m->pub.ext);

@@ -15,6 +15,7 @@ struct member {
 	uv_timer_t quiet, ready, stop;
 	uint64_t spawned;
 	bool reload; /* start again when it has stopped */
+	bool died;   /* before it was asked to stop */
 	bool stuck, silence_said;
 	unsigned long long dropped;
 };

@@ -202,7 +202,7 @@ static void show_news(struct zb_extension *e)
 	free_news(list);
 }
 
-static bool exited(struct zb_extension *e)
+bool zb_extension_exited(struct zb_extension *e)
 {
 	bool yes;
 
@@ -352,7 +352,7 @@ static void on_end_timer(uv_timer_t *t)
 /* First process gone, or stdout gone: is it all over? */
 static void check_end(struct zb_extension *e)
 {
-	bool gone = exited(e);
+	bool gone = zb_extension_exited(e);
 
 	if (e->phase >= REAPING || (!gone && !e->out_eof))
 		return;
@@ -523,7 +523,9 @@ int zb_extension_send(struct zb_extension *e, const char *line, size_t len)
 
 	if (e->stdin_gone || e->close_wanted || e->phase >= REAPING)
 		return ZB_ESYS;
-	if (queued && queued + len + 1 > e->bound) {
+	/* Once it was full it stays so until it is empty: a small frame must
+	 * not overtake, nor wait behind what nobody reads. */
+	if (e->starved || (queued && queued + len + 1 > e->bound)) {
 		e->starved = true;
 		return ZB_ELIMIT;
 	}

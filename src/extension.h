@@ -63,7 +63,8 @@ int zb_extension_start(struct zb_extension **out,
 		       struct zb_error *err);
 /* A host-side line for the extension (no \n): mediated, then queued.
  * Return: 0 (also when the mediator withheld it); ZB_ELIMIT when the bound is
- * reached, ZB_ESYS when its stdin is closed: nothing was queued. */
+ * reached (and until drained()), ZB_ESYS when its stdin is closed: nothing was
+ * queued. */
 int zb_extension_send(struct zb_extension *e, const char *line, size_t len);
 /* Bytes that wait for the extension to read them. */
 size_t zb_extension_queued(const struct zb_extension *e);
@@ -89,6 +90,8 @@ const char *zb_extension_session(const struct zb_extension *e);
 /* Was it ended because of what it wrote? Then the reason is a sentence of its
  * own ("first stdout line is not a hello frame..."), else its predicate. */
 bool zb_extension_broke_protocol(const struct zb_extension *e);
+/* Has the first process ended (while others may still write)? */
+bool zb_extension_exited(struct zb_extension *e);
 bool zb_extension_said_hello(const struct zb_extension *e);
 int zb_extension_pid(const struct zb_extension *e);
 /* Ends it if it still runs (then without ended()). NULL is fine. The memory

@@ -109,6 +109,7 @@ import traceback
 __all__ = [
     "test", "main", "World", "Run", "Console", "Wrap", "H", "call", "command",
     "intercept", "event", "can_sandbox", "BUILD", "SRC", "ZOTBOX", "PYTHON",
+    "H_LINE",
 ]
 
 BUILD = os.environ.get("ZB_BUILD", os.getcwd())
