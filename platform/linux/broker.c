@@ -267,11 +267,20 @@ static bool take_one(struct zb_call *c)
 	return true;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static void serve(struct zb_broker *b, struct zb_call *c)
 {
 	struct pollfd p[2] = {{.fd = b->listener, .events = POLLIN},
 			      {.fd = b->wake, .events = POLLIN}};
-	bool busy = false;
+	int64_t looked = 0;
+	bool busy = false; /* workers may be */
 
 	while (!atomic_load(&b->stopping)) {
 		int n = poll(p, 2, busy ? LOOK_MS : -1);
@@ -283,11 +292,14 @@ static void serve(struct zb_broker *b, struct zb_call *c)
 		if (n > 0 && (p[0].revents & POLLIN)) {
 			if (!take_one(c))
 				return;
+			busy |= c->said == ZB_SAID_LATER;
 		} else if (n > 0 && p[0].revents) {
 			return; /* HUP: nobody is left */
 		}
-		if (busy || c->said == ZB_SAID_LATER)
+		if (busy && now_ms() - looked >= LOOK_MS) {
 			busy = zb_workers_kick(&b->workers);
+			looked = now_ms();
+		}
 	}
 }
 

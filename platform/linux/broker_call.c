@@ -266,9 +266,13 @@ void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_spot *f,
 
 	if (!rc)
 		rc = zb_spot_name(&c->b->jail, f);
-	if (rc) { /* gone, or not where it should be: nothing to name */
+	if (rc && !f->path[0]) { /* gone: nothing to name */
 		zb_say_errno(c, -rc);
 		return;
+	}
+	if (rc) {
+		r.why = "reached by a name that deny patterns cannot judge";
+		r.err = -rc;
 	}
 	r.target = f->path;
 	zb_refuse(c, &r);
@@ -412,8 +416,12 @@ enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
 		.is_dir = n->exists && S_ISDIR(n->mode),
 		.exists = n->exists,
 	};
+	enum zb_verdict v = zb_evaluate_fast(c->b->plan, &q);
 
-	return zb_evaluate_fast(c->b->plan, &q);
+	/* A new name could be another spelling of one that is denied. */
+	if (v == ZB_ALLOW_BROKERED && zb_jail_folds(&c->b->jail, n->dir->mnt))
+		return ZB_DENY;
+	return v;
 }
 
 void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,

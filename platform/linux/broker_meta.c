@@ -25,52 +25,108 @@
 #define XATTR_NAME	256
 #define ST_READONLY	1 /* in statfs f_flags */
 
-/* The object of a call by path, or by descriptor where the call allows an
- * empty or no path, into @c->found. Return: false if answered. */
-static bool subject(struct zb_call *c, enum zb_op op, enum zb_ask ask,
-		    bool null_is_fd)
+/* The object of a call by path, into @c->found. Return: false if answered. */
+static bool subject(struct zb_call *c, enum zb_op op, enum zb_ask ask)
 {
-	const struct zb_row *r = c->row;
-	uint32_t flags = zb_arg_flags(c);
-	bool by_fd = null_is_fd && !c->args[r->path];
-	bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
+	bool follow = !(zb_arg_flags(c) & AT_SYMLINK_NOFOLLOW);
 
-	c->acts = true;
-	c->asked[0] = '\0';
-	if (!by_fd && !zb_arg_path(c, r->path, c->asked))
-		return false;
-	if (!by_fd && !c->asked[0])
-		by_fd = r->dir >= 0 && flags & AT_EMPTY_PATH;
-	if (by_fd && zb_arg_dir(c, r->dir) != AT_FDCWD) {
-		zb_spot_fd(&c->b->jail,
-			   zb_peer_fd(c->tid, zb_arg_dir(c, r->dir)),
-			   &c->found);
-		if (c->found.fd >= 0 && !c->found.proc)
-			return true;
-		zb_say_errno(c, c->found.fd < 0 ? c->found.err : EACCES);
-		return false;
-	}
-	if (by_fd)
-		strcpy(c->asked, ".");
-	/* Again from memory would be another path: spell our copy. */
-	int rc = zb_spell(&c->b->jail, c->tid, zb_arg_dir(c, r->dir), c->asked,
-			  c->full);
-	if (rc) {
-		zb_say_errno(c, -rc);
-		return false;
-	}
-	return zb_locate(c, op, c->asked, c->full, follow, ask, &c->found);
+	return zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full) &&
+	       zb_locate(c, op, c->asked, c->full, follow, ask, &c->found);
 }
 
-/* subject(), and may its metadata be changed? */
-static bool may_change(struct zb_call *c, bool null_is_fd)
+static bool may_be_changed(struct zb_call *c)
 {
-	if (!subject(c, ZB_OP_FS_META, ZB_ASK_OWNER, null_is_fd))
-		return false;
 	if (zb_judge(c, ZB_OP_FS_META, &c->found) != ZB_DENY)
 		return zb_may_act(c);
 	zb_refuse_found(c, ZB_OP_FS_META, &c->found, c->asked, ZB_ASK_OWNER);
 	return false;
+}
+
+/* A descriptor of the caller, for calls on descriptors. Return: false if
+ * answered: not one that can be written through, or its mount cannot. */
+static bool writable_fd(struct zb_call *c, int peer_fd)
+{
+	struct zb_spot *f = &c->found;
+	struct statfs fs;
+	int flags;
+
+	c->asked[0] = '\0';
+	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, peer_fd), f);
+	if (f->fd < 0) {
+		zb_say_errno(c, EBADF);
+		return false;
+	}
+	flags = fcntl(f->fd, F_GETFL);
+	if (flags < 0 || flags & O_PATH) {
+		zb_say_errno(c, EBADF);
+		return false;
+	}
+	if (fstatfs(f->fd, &fs) || !(fs.f_flags & ST_READONLY))
+		return true;
+	if (zb_spot_name(&c->b->jail, f)) {
+		zb_say_errno(c, EROFS);
+		return false;
+	}
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_META,
+			     .asked = f->path,
+			     .target = f->path,
+			     .place = f->place,
+			     .is_dir = S_ISDIR(f->mode),
+			     .exists = true,
+			     .ask = ZB_ASK_OWNER,
+			     .err = EROFS,
+		     });
+	return false;
+}
+
+/* Does the call name its object by descriptor: no path, where @null_is_fd,
+ * or an empty one, where its flags say so? Return: -1 if answered. */
+static int by_descriptor(struct zb_call *c, bool null_is_fd)
+{
+	const struct zb_row *r = c->row;
+	char first;
+	int rc;
+
+	if (r->dir < 0 || zb_arg_dir(c, r->dir) == AT_FDCWD)
+		return 0;
+	if (!c->args[r->path])
+		return null_is_fd;
+	if (r->flags < 0 || !(zb_arg_flags(c) & AT_EMPTY_PATH))
+		return 0;
+	rc = zb_peer_read(c->tid, c->args[r->path], &first, 1);
+	if (rc) {
+		zb_say_errno(c, -rc);
+		return -1;
+	}
+	return !first;
+}
+
+/* May the metadata of what the call names be changed? It is in @c->found
+ * then. A descriptor that was opened says so by its mount; one that was not
+ * (O_PATH) is judged like a path. */
+static bool may_change(struct zb_call *c, bool null_is_fd)
+{
+	int by_fd, fd;
+
+	c->acts = true;
+	by_fd = by_descriptor(c, null_is_fd);
+	if (by_fd < 0)
+		return false;
+	if (!by_fd)
+		return subject(c, ZB_OP_FS_META, ZB_ASK_OWNER) &&
+		       may_be_changed(c);
+	fd = zb_arg_dir(c, c->row->dir);
+	c->asked[0] = '\0';
+	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, fd), &c->found);
+	if (c->found.fd < 0 || c->found.proc) {
+		zb_say_errno(c, c->found.fd < 0 ? c->found.err : EACCES);
+		return false;
+	}
+	if (fcntl(c->found.fd, F_GETFL) & O_PATH)
+		return may_be_changed(c);
+	zb_spot_done(&c->found);
+	return writable_fd(c, fd) && zb_may_act(c);
 }
 
 /* The caller's RLIMIT_FSIZE is not ours. */
@@ -95,9 +151,9 @@ void zb_call_truncate(struct zb_call *c)
 		zb_say_errno(c, EINVAL);
 		return;
 	}
+	c->acts = true;
 	/* It waits for whoever holds a lease on the file. */
-	if (zb_say_later(c) ||
-	    !subject(c, ZB_OP_FS_WRITE, ZB_ASK_EXISTS, false))
+	if (zb_say_later(c) || !subject(c, ZB_OP_FS_WRITE, ZB_ASK_EXISTS))
 		return;
 	if (!S_ISREG(c->found.mode)) {
 		zb_say_errno(c, S_ISDIR(c->found.mode) ? EISDIR : EINVAL);
@@ -154,51 +210,14 @@ void zb_call_chmod(struct zb_call *c)
 	zb_say_result(c, fchmodat(AT_FDCWD, link, mode, 0));
 }
 
-/* A descriptor of the caller, for calls on descriptors. Return: false if
- * answered: not one that can be written through, or its mount cannot. */
-static bool writable_fd(struct zb_call *c)
-{
-	struct zb_spot *f = &c->found;
-	struct statfs fs;
-	int flags;
-
-	c->asked[0] = '\0';
-	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, zb_arg_dir(c, 0)), f);
-	if (f->fd < 0) {
-		zb_say_errno(c, EBADF);
-		return false;
-	}
-	flags = fcntl(f->fd, F_GETFL);
-	if (flags < 0 || flags & O_PATH) {
-		zb_say_errno(c, EBADF);
-		return false;
-	}
-	if (fstatfs(f->fd, &fs) || !(fs.f_flags & ST_READONLY))
-		return true;
-	if (zb_spot_name(&c->b->jail, f)) {
-		zb_say_errno(c, EROFS);
-		return false;
-	}
-	zb_refuse(c, &(struct zb_refusal){
-			     .op = ZB_OP_FS_META,
-			     .asked = f->path,
-			     .target = f->path,
-			     .place = f->place,
-			     .is_dir = S_ISDIR(f->mode),
-			     .exists = true,
-			     .ask = ZB_ASK_OWNER,
-			     .err = EROFS,
-		     });
-	return false;
-}
-
 void zb_call_fchmod(struct zb_call *c)
 {
 	mode_t mode = (mode_t)zb_arg_int(c, c->row->mode) & 07777;
 
 	/* Done here on our duplicate, since another file put under the same
 	 * number would get the bits that are right for this one. */
-	if (writable_fd(c) && !is_set_id(c, mode) && zb_may_act(c))
+	if (writable_fd(c, zb_arg_int(c, 0)) && !is_set_id(c, mode) &&
+	    zb_may_act(c))
 		zb_say_result(c, fchmod(c->found.fd, mode));
 }
 
@@ -320,6 +339,6 @@ void zb_call_removexattr(struct zb_call *c)
 void zb_call_fsetxattr(struct zb_call *c)
 {
 	/* The mount's flags hold, whatever the number means by then. */
-	if (writable_fd(c))
+	if (writable_fd(c, zb_arg_int(c, 0)))
 		zb_say_continue(c);
 }

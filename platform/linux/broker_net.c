@@ -142,13 +142,12 @@ static void refuse_outside(struct zb_call *c, const struct request *q)
 }
 
 /* Connect the duplicate. Return: 0, an errno, or -1 if nothing is to be said
- * now. A blocking socket may wait for its server to accept. */
+ * now. A stream may wait for its server to accept, and whether it does can be
+ * changed by a second thread at any time: so never on the notify thread. */
 static int attempt(struct zb_call *c, const struct request *q,
 		   const struct sockaddr *to, socklen_t len)
 {
-	int flags = fcntl(q->fd, F_GETFL);
-
-	if (q->type != SOCK_DGRAM && !(flags & O_NONBLOCK) && zb_say_later(c))
+	if (q->type != SOCK_DGRAM && zb_say_later(c))
 		return -1;
 	if (!zb_may_act(c))
 		return -1;

@@ -9,7 +9,9 @@
  * like another (a directory renamed, a link), a mount cannot. Two limits:
  * places that share a mount (an empty directory made for the sandbox) are
  * known by their path, and below a carved place the patterns need the path as
- * well, so its mount must be seen where the plan put it. */
+ * well. There the mount must be seen where the plan put it, and where the file
+ * system takes several spellings for one name (case, short names), only the
+ * one that stands on the disk can be judged. */
 #include "config.h"
 
 #include "platform/linux/jail.h"
@@ -19,6 +21,7 @@
 #include "path_match.h"
 #include "platform/linux/peer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -35,16 +38,27 @@
 #define DELETED	    " (deleted)"
 #define AUTOFS	    0x0187
 #define INSIDE	    (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
-#define STATX_WANTS (STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO)
+#define STATX_WANTS (STATX_TYPE | STATX_MODE | STATX_INO)
 
 /* File systems whose lookups ask somebody else. */
-static const long slow_types[] = {
+static const unsigned long slow_types[] = {
 	0x65735546, /* FUSE */ 0x6969,	   /* NFS */
 	0xff534d42, /* CIFS */ 0xfe534d42, /* SMB2 */
 	0x01021997, /* 9P */ 0x00c36400,   /* Ceph */
 	0x5346414f, /* AFS */ 0x786f4256,  /* vboxsf */
 	0x01161970, /* GFS2 */ 0x7461636f, /* OCFS2 */
 	AUTOFS,				   /* or worse */
+};
+
+/* File systems where one file answers to several spellings of its name. */
+static const unsigned long folding_types[] = {
+	0x4d44,	    /* FAT: also short names */
+	0x2011BAB0, /* exFAT */
+	0x5346544e, /* NTFS */
+	0x7366746e, /* NTFS3 */
+	0x482b,	    /* HFS+ */
+	0x4244,	    /* HFS */
+	0x2fc12fc1, /* ZFS, if so made */
 };
 
 static int open_at(int dir, const char *path, uint64_t flags, uint64_t resolve)
@@ -81,7 +95,6 @@ static bool look(int fd, struct zb_spot *f, bool *mount_root)
 	    !(sx.stx_mask & STATX_MNT_ID))
 		return false;
 	f->mode = sx.stx_mode;
-	f->uid = sx.stx_uid;
 	f->mnt = sx.stx_mnt_id;
 	f->ino = sx.stx_ino;
 	f->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
@@ -97,25 +110,83 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-int zb_jail_place(const struct zb_jail *j, uint64_t mnt)
+static const struct zb_jail_mount *mount_of(const struct zb_jail *j,
+					    uint64_t mnt)
 {
 	struct zb_jail_mount key = {.id = mnt};
-	const struct zb_jail_mount *m =
-		bsearch(&key, j->mounts, j->n_mounts, sizeof(key), by_id);
+
+	return bsearch(&key, j->mounts, j->n_mounts, sizeof(key), by_id);
+}
+
+int zb_jail_place(const struct zb_jail *j, uint64_t mnt)
+{
+	const struct zb_jail_mount *m = mount_of(j, mnt);
 
 	return m ? m->place : -1;
 }
 
-static bool is_slow(int fd)
+bool zb_jail_folds(const struct zb_jail *j, uint64_t mnt)
+{
+	const struct zb_jail_mount *m = mount_of(j, mnt);
+
+	return m && m->folds;
+}
+
+static bool is_type(int fd, const unsigned long *types, size_t n)
 {
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs))
 		return false;
-	for (size_t i = 0; i < ZB_ARRAY_LEN(slow_types); i++)
-		if ((unsigned long)fs.f_type == (unsigned long)slow_types[i])
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned long)fs.f_type == types[i])
 			return true;
 	return false;
+}
+
+static bool is_slow(int fd)
+{
+	return is_type(fd, slow_types, ZB_ARRAY_LEN(slow_types));
+}
+
+/* The first letter of @name in the other case. Return: false if none. */
+static bool flip(const char *name, char out[NAME_MAX + 1])
+{
+	size_t i = strcspn(name, "abcdefghijklmnopqrstuvwxyz"
+				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+	if (!name[i] || strlen(name) > NAME_MAX)
+		return false;
+	strcpy(out, name);
+	out[i] ^= 0x20;
+	return true;
+}
+
+/* Does directory @fd take another spelling for one of its names? Asked of
+ * what stands there; what asks somebody else may fold at any time. */
+static bool is_folding(int fd)
+{
+	char other[NAME_MAX + 1];
+	struct dirent *d;
+	bool folds = is_slow(fd) ||
+		     is_type(fd, folding_types, ZB_ARRAY_LEN(folding_types));
+	int list = folds ? -1
+			 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = list < 0 ? NULL : fdopendir(list);
+
+	for (int i = 0; dir && !folds && i < 64 && (d = readdir(dir)); i++) {
+		struct stat a, b;
+
+		folds = flip(d->d_name, other) &&
+			!fstatat(fd, d->d_name, &a, AT_SYMLINK_NOFOLLOW) &&
+			!fstatat(fd, other, &b, AT_SYMLINK_NOFOLLOW) &&
+			a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+	}
+	if (dir)
+		closedir(dir);
+	else if (list >= 0)
+		close(list);
+	return folds;
 }
 
 /* Note the mount that place @i stands on. A place that has none of its own
@@ -138,8 +209,11 @@ static void add_mount(struct zb_jail *j, int i)
 			j->mounts[k].place = -1;
 			return;
 		}
-	j->mounts[j->n_mounts++] =
-		(struct zb_jail_mount){.id = f.mnt, .place = own ? i : -1};
+	j->mounts[j->n_mounts++] = (struct zb_jail_mount){
+		.id = f.mnt,
+		.place = own ? i : -1,
+		.folds = p->carved && is_folding(fd),
+	};
 }
 
 int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
@@ -186,27 +260,43 @@ static bool names(const struct zb_jail *j, const char *path,
 	return fd >= 0 && look(fd, &f, NULL) && same(&f, want);
 }
 
-/* What @dirfd of @tid really is, to compare with what its path leads to. */
-static bool look_at_peer(int tid, int dirfd, struct zb_spot *f)
+/* The directory that @dirfd means to @tid, as a descriptor of ours. */
+static int peer_dir(int tid, int dirfd)
 {
-	zb_auto(fd) int fd = -1;
+	char link[64];
+	int fd;
 
-	if (dirfd == AT_FDCWD) {
-		char link[64];
+	if (dirfd != AT_FDCWD)
+		return zb_peer_fd(tid, dirfd);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
+	fd = open(link, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
 
-		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
-		fd = open(link, O_PATH | O_CLOEXEC);
-	} else {
-		fd = zb_peer_fd(tid, dirfd);
-	}
-	return fd >= 0 && look(fd, f, NULL);
+/* Its path inside, into @out, if that path leads to it. */
+static int dir_name(const struct zb_jail *j, int fd, char *out)
+{
+	char link[ZB_FD_LINK];
+	struct zb_spot base;
+	ssize_t n;
+
+	if (!look(fd, &base, NULL))
+		return -EBADF;
+	if (!S_ISDIR(base.mode))
+		return -ENOTDIR;
+	zb_fd_link(fd, link);
+	n = readlink(link, out, PATH_MAX - 1);
+	if (n <= 0 || n >= PATH_MAX - 1 || out[0] != '/')
+		return -ENOENT;
+	out[n] = '\0';
+	return names(j, out, &base) ? 0 : -ENOENT;
 }
 
 int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
 	     char *out)
 {
-	size_t n = strlen(asked);
-	struct zb_spot base;
+	size_t n = strlen(asked), at;
+	zb_auto(fd) int fd = -1;
 	int rc;
 
 	if (!n)
@@ -215,20 +305,19 @@ int zb_spell(const struct zb_jail *j, int tid, int dirfd, const char *asked,
 		memcpy(out, asked, n + 1);
 		return 0;
 	}
-	rc = zb_peer_dir(tid, dirfd, out, PATH_MAX);
+	fd = peer_dir(tid, dirfd);
+	if (fd < 0)
+		return fd;
+	rc = dir_name(j, fd, out);
 	if (rc)
 		return rc;
-	if (!look_at_peer(tid, dirfd, &base))
-		return -EBADF;
-	if (!S_ISDIR(base.mode))
-		return -ENOTDIR;
-	if (!names(j, out, &base))
-		return -ENOENT;
-	rc = (int)strlen(out);
-	if ((size_t)rc + 1 + n >= PATH_MAX)
+	at = strlen(out);
+	if (at == 1) /* "/" */
+		at = 0;
+	if (at + 1 + n >= PATH_MAX)
 		return -ENAMETOOLONG;
-	out[rc] = '/';
-	memcpy(out + rc + 1, asked, n + 1);
+	out[at] = '/';
+	memcpy(out + at + 1, asked, n + 1);
 	return 0;
 }
 
@@ -318,6 +407,45 @@ static int look_up_name(const struct zb_jail *j, struct zb_spot *f)
 	return -ENOENT;
 }
 
+/* Does directory @fd list exactly @name? */
+static bool lists(int fd, const char *name, size_t len)
+{
+	int list = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = list < 0 ? NULL : fdopendir(list);
+	struct dirent *d;
+	bool yes = false;
+
+	while (dir && !yes && (d = readdir(dir)))
+		yes = !strncmp(d->d_name, name, len) && !d->d_name[len];
+	if (dir)
+		closedir(dir);
+	else if (list >= 0)
+		close(list);
+	return yes;
+}
+
+/* Is @path, below place @p, spelled as on the disk? */
+static bool is_verbatim(const struct zb_jail *j, const struct zb_place *p,
+			const char *path)
+{
+	const char *s = path + strlen(p->path);
+	char part[PATH_MAX];
+
+	while (*s == '/') {
+		size_t n = strcspn(++s, "/");
+		zb_auto(fd) int dir = -1;
+
+		memcpy(part, path, (size_t)(s - path));
+		part[s - path] = '\0';
+		dir = open_at(j->root, part, O_DIRECTORY,
+			      INSIDE | RESOLVE_NO_SYMLINKS);
+		if (dir < 0 || !lists(dir, s, n))
+			return false;
+		s += n;
+	}
+	return true;
+}
+
 int zb_spot_name(const struct zb_jail *j, struct zb_spot *f)
 {
 	const struct zb_place *p;
@@ -327,7 +455,12 @@ int zb_spot_name(const struct zb_jail *j, struct zb_spot *f)
 	if (f->place < 0)
 		return 0;
 	p = &j->plan->places[f->place];
-	return !p->carved || zb_path_below(f->path, p->path) ? 0 : -EACCES;
+	if (!p->carved)
+		return 0;
+	if (!zb_path_below(f->path, p->path) ||
+	    (zb_jail_folds(j, f->mnt) && !is_verbatim(j, p, f->path)))
+		return -EACCES;
+	return 0;
 }
 
 void zb_spot_done(struct zb_spot *f)

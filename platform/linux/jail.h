@@ -17,6 +17,7 @@
 struct zb_jail_mount {
 	uint64_t id;
 	int place;
+	bool folds; /* a name may have several spellings (case, short names) */
 };
 
 struct zb_jail {
@@ -35,6 +36,8 @@ int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
 void zb_jail_done(struct zb_jail *j);
 /* Place whose mount has @mnt for its id, or -1. */
 int zb_jail_place(const struct zb_jail *j, uint64_t mnt);
+/* Does the carved place on mount @mnt know several spellings of a name? */
+bool zb_jail_folds(const struct zb_jail *j, uint64_t mnt);
 
 /* Make @asked absolute: put the path of @dirfd (a descriptor of thread @tid,
  * AT_FDCWD) before a relative one. "." and ".." stay for the kernel. A
@@ -48,7 +51,6 @@ struct zb_spot {
 	int fd;	 /* O_PATH; -1: not there, @err says why */
 	int err; /* errno, positive */
 	mode_t mode;
-	uid_t uid;
 	uint64_t mnt, dev, ino;
 	int place;	     /* by mount, or -1 */
 	bool proc;	     /* on the sandbox's /proc: left to the kernel */
@@ -65,7 +67,8 @@ void zb_find(const struct zb_jail *j, const char *path, bool follow,
 /* Fill @f from an O_PATH or other descriptor; takes @fd. */
 void zb_spot_fd(const struct zb_jail *j, int fd, struct zb_spot *f);
 /* Set @f->path to its name now. Return: 0, -ENOENT if it has none any more,
- * -EACCES if it is not where its place should be. */
+ * -EACCES if that is no name
+ * that patterns can judge: not where its place should be, or not as on disk. */
 int zb_spot_name(const struct zb_jail *j, struct zb_spot *f);
 void zb_spot_done(struct zb_spot *f);
 /* "/proc/self/fd/N" of @fd, for calls that take no descriptor. */

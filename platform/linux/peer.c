@@ -139,23 +139,6 @@ static int read_link(const char *link, char *out, size_t cap)
 	return 0;
 }
 
-int zb_peer_dir(int tid, int fd, char *out, size_t cap)
-{
-	char link[64];
-	int n;
-
-	if (fd == AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/%d/cwd", tid);
-	else
-		snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, fd);
-	if (fd < 0 && fd != AT_FDCWD)
-		return -EBADF;
-	n = read_link(link, out, cap);
-	if (n)
-		return n == -ENOENT ? -EBADF : n;
-	return out[0] == '/' ? 0 : -ENOTDIR;
-}
-
 void zb_peer_exe(int tid, char *out, size_t cap)
 {
 	char link[64];

@@ -22,9 +22,6 @@ int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap);
 
 /* A duplicate of its descriptor @fd, or -EBADF. */
 int zb_peer_fd(int tid, int fd);
-/* Path inside of its descriptor @fd, or of its working directory for
- * AT_FDCWD. -EBADF; -ENOTDIR for what has no path. */
-int zb_peer_dir(int tid, int fd, char *out, size_t cap);
 /* Path inside of the program it runs; "" if unknown. */
 void zb_peer_exe(int tid, char *out, size_t cap);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 3000
+#define ALARM_S	    240 /* a broker that hangs is a test that fails */
 
 static unsigned n_points, n_failed;
 static char dir[64];
@@ -231,6 +232,7 @@ void box_plan(struct box *b)
 		"/bin", "/etc/ld.so.cache", "/lib", "/lib64", "/sbin", "/usr"};
 	struct zb_error err = {0};
 
+	alarm(ALARM_S);
 	memset(b, 0, sizeof(*b));
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->more, NULL);

@@ -510,6 +510,55 @@ static void metadata(void)
 	box_forget(&box);
 }
 
+/* Calls that name their object by a descriptor. */
+static void by_descriptor(void)
+{
+	int e;
+	long fd;
+
+	fd = open_in(box_path("data/gone"), O_RDWR | O_CREAT, 0600, &e);
+	call_at(SYS_unlinkat, box_path("data/gone"), "0");
+	box_tell(&box, &e, NULL, "call %d %ld 0 0 0", (int)SYS_utimensat, fd);
+	tap_ok(!e, "utimensat on a file that has no name any more (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld 0644", (int)SYS_fchmod, fd);
+	tap_ok(!e, "fchmod too (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld 04755", (int)SYS_fchmod, fd);
+	tap_ok(e == EPERM, "but not set-id (%d)", e);
+	close_in(fd);
+	box_forget(&box);
+	fd = open_in(box_path("ext/probe"), O_RDONLY, 0, &e);
+	box_tell(&box, &e, NULL, "call %d %ld 0 0 0", (int)SYS_utimensat, fd);
+	tap_ok(e == EROFS &&
+		       box_denied(&box, ZB_OP_FS_META, box_path("ext/probe")),
+	       "on its code it is EROFS and recorded (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld b:757365722e7800 s:v 1 0",
+		 (int)SYS_fsetxattr, fd);
+	tap_ok(e == EROFS, "so is fsetxattr (%d)", e);
+	close_in(fd);
+	box_tell(&box, &e, NULL, "call %d 99 0 0 0", (int)SYS_utimensat);
+	tap_ok(e == EBADF, "on nothing it is EBADF (%d)", e);
+	box_forget(&box);
+}
+
+/* A process that nobody may look at, except its supervisor. */
+static void undumpable(void)
+{
+	long dir;
+	int e;
+
+	box_tell(&box, &e, NULL, "call %d 4 0 0 0 0", (int)SYS_prctl);
+	dir = open_in(box_path("proj"), O_RDONLY | O_DIRECTORY, 0, &e);
+	box_tell(&box, &e, NULL, "call %d %ld s:.env 0 0", (int)SYS_openat,
+		 dir);
+	tap_ok(e == EACCES &&
+		       box_denied(&box, ZB_OP_FS_READ, box_path("proj/.env")),
+	       "a process that is not dumpable is judged like any (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld s:ok.txt 0 0", (int)SYS_openat,
+		 dir);
+	tap_ok(!e, "and served (%d)", e);
+	box_forget(&box);
+}
+
 static int exec_error(const char *path)
 {
 	int err;
@@ -746,9 +795,11 @@ int main(void)
 	writing();
 	names();
 	metadata();
+	by_descriptor();
 	programs();
 	dangerous();
 	endurance();
+	undumpable();
 	box_stop(&box);
 	mode_full();
 	mode_writes();

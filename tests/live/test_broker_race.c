@@ -203,7 +203,10 @@ static void price(const char *brokered, const char *left)
 	if (getenv("ZB_SANITIZED"))
 		tap_ok(true, "price # SKIP sanitized");
 	else
-		tap_ok(x < 20, "a watched open costs less than 20 bare ones");
+		/* the best round: the others say how busy the machine is */
+		tap_ok(x_cont[0] < 15,
+		       "a watched open costs less than 15 bare ones (%.1f)",
+		       x_cont[0]);
 }
 
 int main(void)
