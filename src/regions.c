@@ -77,22 +77,33 @@ static int add(struct zb_regions *r, char *path, bool made, unsigned rights,
 	return 0;
 }
 
+/* Does it stand for a piece of the disk? */
+static bool is_region(const struct zb_place *p)
+{
+	return p->kind != ZB_PLACE_LINK && p->kind != ZB_PLACE_PIN &&
+	       p->kind != ZB_PLACE_PROC && p->kind != ZB_PLACE_DEV;
+}
+
+/* What the evaluator says of @p, whatever other systems could do: nothing is
+ * executed where a deny reaches into. */
+static unsigned rights_of(const struct zb_place *p)
+{
+	unsigned rights = zb_place_private(p) ? ALL : p->rights;
+
+	if (p->carved || p->brokered)
+		rights &= ~(unsigned)ZB_MAY_EXEC;
+	return rights;
+}
+
 static int add_place(struct zb_regions *r, const struct zb_place *p,
 		     char *(*real)(const char *path))
 {
 	enum zb_where where = zb_where(r->plan, p);
-	unsigned rights = zb_place_private(p) ? ALL : p->rights;
+	unsigned rights = rights_of(p);
 	int rc;
 
-	switch ((int)p->kind) {
-	case ZB_PLACE_LINK:
-	case ZB_PLACE_PIN:
-	case ZB_PLACE_PROC:
-	case ZB_PLACE_DEV:
+	if (!is_region(p))
 		return 0;
-	default:
-		break;
-	}
 	rc = add(r, real(p->path), false, where == ZB_HERE ? rights : 0, p);
 	if (!rc && where == ZB_MOVED)
 		rc = add(r, real(p->source), false, rights, p);
@@ -158,9 +169,8 @@ bool zb_place_stays(const struct zb_plan *plan, const struct zb_place *p)
 		return false;
 	for (size_t i = 0; i < plan->n_places; i++) {
 		const struct zb_place *q = &plan->places[i];
-		enum zb_where where = zb_where(plan, q);
 
-		if (q != p && (where == ZB_MOVED || where == ZB_MADE) &&
+		if (q != p && is_region(q) && zb_where(plan, q) != ZB_HERE &&
 		    zb_path_below(p->path, q->path))
 			return true;
 	}

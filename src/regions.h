@@ -47,7 +47,7 @@ int zb_regions_find(struct zb_regions *out, const struct zb_plan *plan,
 void zb_regions_done(struct zb_regions *r);
 /* The deepest region that region @i lies in, or NULL. */
 const struct zb_region *zb_region_around(const struct zb_regions *r, size_t i);
-/* Is @p under its own name, but below the plan's name of a moved place? */
+/* Is @p under its own name, but below the plan's name of one that is not? */
 bool zb_place_stays(const struct zb_plan *plan, const struct zb_place *p);
 
 #endif
