@@ -626,7 +626,8 @@ static const struct zb_extension_ops extension_ops = {
 
 static int start(struct wrap *w, struct zb_error *err)
 {
-	struct zb_target target = {.name = w->name, .project = w->project};
+	struct zb_target target = {
+		.name = w->name, .project = w->project, .run = true};
 	struct zb_prepared p = {0};
 	struct zb_extension_config cfg = {.loop = &w->loop,
 					  .backend = zb_backend_native(),
