@@ -261,6 +261,7 @@ def plain_shim(w):
     w.contains(c.result("vm") or "", real, "started by its own name", c)
     w.contains(c.result("vm") or "", "False", "the credentials are hidden", c)
     w.check(w.denied("vm", "fs.read", token), "and the look is recorded")
+    w.contains(w.log("vm"), "(shim) -> " + real, "the log says the way")
 
 
 @test("pyenv's shim: the version of the nearest file", needs="sandbox")
@@ -354,6 +355,24 @@ def granted(w):
             repr(["No such file or directory"] * len(rows)),
             "none without the grant", c)
     w.check(w.denied("gr", "fs.exec"), "and that is recorded")
+
+
+@test("three starts by the agent are recorded in full", needs="sandbox")
+def first_runs(w):
+    w.mkext("fr", '''
+        hello("fr", "tools"); tool("t"); ready()
+        os.path.exists("/etc/shadow")
+        serve()
+    ''')
+    w.install("fr")
+    seen = []
+    for i in range(5):
+        x = w.wrap("fr")
+        x.handshake()
+        x.until("ready")
+        x.shutdown()
+        seen.append(sum(r["count"] for r in w.ledger("fr")))
+    w.equal(seen, [1, 2, 3, 3, 3], "looks recorded after each start")
 
 
 @test("the first line ends in CR LF", needs="sandbox")
