@@ -33,7 +33,6 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#define MAX_LINKS   40	/* as the kernel has it */
 #define MAX_AGAIN   200 /* renames elsewhere disturb a lookup with ".." */
 #define DELETED	    " (deleted)"
 #define AUTOFS	    0x0187
@@ -61,7 +60,7 @@ static const unsigned long folding_types[] = {
 	0x2fc12fc1, /* ZFS, if so made */
 };
 
-static int open_at(int dir, const char *path, uint64_t flags, uint64_t resolve)
+int zb_jail_open(int dir, const char *path, uint64_t flags, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = flags | O_PATH | O_CLOEXEC,
@@ -197,7 +196,7 @@ static void add_mount(struct zb_jail *j, int i)
 	const struct zb_place *p = &j->plan->places[i];
 	struct zb_spot f;
 	bool own;
-	zb_auto(fd) int fd = open_at(j->root, p->path, O_NOFOLLOW, INSIDE);
+	zb_auto(fd) int fd = zb_jail_open(j->root, p->path, O_NOFOLLOW, INSIDE);
 
 	if (fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
 		return;
@@ -254,8 +253,8 @@ static bool names(const struct zb_jail *j, const char *path,
 		  const struct zb_spot *want)
 {
 	struct zb_spot f;
-	zb_auto(fd) int fd = open_at(j->root, path, O_NOFOLLOW,
-				     INSIDE | RESOLVE_NO_SYMLINKS);
+	zb_auto(fd) int fd = zb_jail_open(j->root, path, O_NOFOLLOW,
+					  INSIDE | RESOLVE_NO_SYMLINKS);
 
 	return fd >= 0 && look(fd, &f, NULL) && same(&f, want);
 }
@@ -367,8 +366,8 @@ static bool find_plain(const struct zb_jail *j, const char *path, bool follow,
 
 	if (!zb_is_plain(path))
 		return false;
-	fd = open_at(j->root, path, follow ? 0 : O_NOFOLLOW,
-		     INSIDE | RESOLVE_NO_SYMLINKS);
+	fd = zb_jail_open(j->root, path, follow ? 0 : O_NOFOLLOW,
+			  INSIDE | RESOLVE_NO_SYMLINKS);
 	if (fd < 0 && fd != -ENOENT)
 		return false;
 	zb_spot_fd(j, fd, out);
@@ -382,7 +381,8 @@ void zb_find(const struct zb_jail *j, const char *path, bool follow,
 {
 	if (find_plain(j, path, follow, out))
 		return;
-	zb_spot_fd(j, open_at(j->root, path, follow ? 0 : O_NOFOLLOW, INSIDE),
+	zb_spot_fd(j,
+		   zb_jail_open(j->root, path, follow ? 0 : O_NOFOLLOW, INSIDE),
 		   out);
 }
 
@@ -437,8 +437,8 @@ static bool is_verbatim(const struct zb_jail *j, const struct zb_place *p,
 
 		memcpy(part, path, (size_t)(s - path));
 		part[s - path] = '\0';
-		dir = open_at(j->root, part, O_DIRECTORY,
-			      INSIDE | RESOLVE_NO_SYMLINKS);
+		dir = zb_jail_open(j->root, part, O_DIRECTORY,
+				   INSIDE | RESOLVE_NO_SYMLINKS);
 		if (dir < 0 || !lists(dir, s, n))
 			return false;
 		s += n;
@@ -468,278 +468,4 @@ void zb_spot_done(struct zb_spot *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	f->fd = -1;
-}
-
-/* The state of a walk. @todo: what is left of the path. */
-struct walker {
-	struct zb_jail_walk *w;
-	int root, cur;
-	uint64_t proc_dev, cur_dev;
-	bool host, follow;
-	unsigned links;
-	char todo[PATH_MAX];
-};
-
-static bool append(struct zb_jail_walk *w, const char *name)
-{
-	size_t n = strlen(w->path), m = strlen(name);
-
-	if (n + m + 1 >= sizeof(w->path))
-		return false;
-	w->path[n] = '/';
-	memcpy(w->path + n + 1, name, m + 1);
-	return true;
-}
-
-static void strip(char *path)
-{
-	char *slash = strrchr(path, '/');
-
-	if (slash)
-		*slash = '\0';
-}
-
-/* Take the next component off @todo. Return: false if there is none. */
-static bool next(struct walker *k, char name[NAME_MAX + 1], bool *last,
-		 int *err)
-{
-	char *s = k->todo + strspn(k->todo, "/");
-	size_t n = strcspn(s, "/");
-
-	if (!n)
-		return false;
-	if (n > NAME_MAX) {
-		*err = ENAMETOOLONG;
-		return false;
-	}
-	memcpy(name, s, n);
-	name[n] = '\0';
-	s += n;
-	*last = !s[strspn(s, "/")];
-	/* A slash at the end asks for what a link leads to. */
-	if (*last && *s)
-		k->follow = true;
-	memmove(k->todo, s, strlen(s) + 1);
-	return true;
-}
-
-/* Move to an open directory. Takes @fd. */
-static void enter(struct walker *k, int fd)
-{
-	struct stat st;
-
-	if (k->cur >= 0)
-		close(k->cur);
-	k->cur = fd;
-	k->cur_dev = fd >= 0 && !fstat(fd, &st) ? st.st_dev : 0;
-}
-
-static int go_up(struct walker *k)
-{
-	int fd;
-
-	strip(k->w->path);
-	fd = open_at(k->root, k->w->path[0] ? k->w->path : "/", O_DIRECTORY,
-		     INSIDE | RESOLVE_NO_SYMLINKS);
-	if (fd < 0)
-		return -fd;
-	enter(k, fd);
-	return 0;
-}
-
-/* Put the text of link @fd before what is left. */
-static int follow_link(struct walker *k, int fd)
-{
-	char text[PATH_MAX];
-	ssize_t n;
-	size_t left = strlen(k->todo);
-
-	if (++k->links > MAX_LINKS)
-		return ELOOP;
-	n = readlinkat(fd, "", text, sizeof(text));
-	if (n <= 0)
-		return n ? errno : ENOENT;
-	if ((size_t)n + 1 + left >= sizeof(k->todo))
-		return ENAMETOOLONG;
-	memmove(k->todo + n + 1, k->todo, left + 1);
-	memcpy(k->todo, text, (size_t)n);
-	k->todo[n] = '/';
-	if (!left) /* no slash that was not there */
-		k->todo[n] = '\0';
-	if (text[0] != '/')
-		return 0;
-	k->w->path[0] = '\0';
-	fd = open_at(k->root, "/", O_DIRECTORY, INSIDE);
-	if (fd < 0)
-		return -fd;
-	enter(k, fd);
-	return 0;
-}
-
-/* The rest does not exist: spell it out, without "." and "..". */
-static void spell_rest(struct walker *k)
-{
-	char name[NAME_MAX + 1];
-	bool last;
-	int err = 0;
-
-	while (next(k, name, &last, &err)) {
-		if (!strcmp(name, "."))
-			continue;
-		if (!strcmp(name, ".."))
-			strip(k->w->path);
-		else if (!append(k->w, name))
-			return;
-	}
-}
-
-/* Is the host's @path/@name a mount point already? */
-static bool is_mounted(const char *path, const char *name)
-{
-	zb_auto(file) FILE *f = fopen("/proc/self/mountinfo", "re");
-	char line[8192];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		char *s = line, *at;
-
-		for (int i = 0; i < 4 && s; i++)
-			s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL;
-		if (!s)
-			continue;
-		at = s;
-		s[strcspn(s, " \n")] = '\0';
-		if (!strncmp(at, path, strlen(path)) &&
-		    at[strlen(path)] == '/' &&
-		    !strcmp(at + strlen(path) + 1, name))
-			return true;
-	}
-	return false;
-}
-
-static bool asks_automounter(const struct walker *k, const char *name)
-{
-	struct statfs fs;
-
-	return k->host && !fstatfs(k->cur, &fs) && fs.f_type == AUTOFS &&
-	       !is_mounted(k->w->path, name);
-}
-
-static bool in_proc(const struct walker *k)
-{
-	struct statfs fs;
-
-	if (!k->host)
-		return k->proc_dev && k->cur_dev == k->proc_dev;
-	return !fstatfs(k->cur, &fs) && fs.f_type == 0x9fa0;
-}
-
-/* @name, the last looked up, is not there. */
-static void ends(struct walker *k, const char *name, bool last, int err)
-{
-	struct zb_jail_walk *w = k->w;
-
-	if (in_proc(k)) {
-		w->proc = true;
-		return;
-	}
-	w->err = err;
-	if (last) {
-		w->dir = zb_steal_fd(&k->cur);
-		memcpy(w->name, name, strlen(name) + 1);
-	}
-	if (append(w, name))
-		spell_rest(k);
-}
-
-/* One component. Return: true to go on. */
-static bool step(struct walker *k)
-{
-	struct zb_jail_walk *w = k->w;
-	char name[NAME_MAX + 1];
-	zb_auto(fd) int fd = -1;
-	struct stat st;
-	bool last;
-
-	if (!next(k, name, &last, &w->err)) {
-		w->exists = !w->err;
-		return false;
-	}
-	if (!strcmp(name, "."))
-		return true;
-	if (!strcmp(name, "..")) {
-		w->err = go_up(k);
-		return !w->err;
-	}
-	if (asks_automounter(k, name)) {
-		ends(k, name, last, ENOENT);
-		return false;
-	}
-	fd = openat(k->cur, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st)) {
-		ends(k, name, last, errno);
-		return false;
-	}
-	if (S_ISLNK(st.st_mode) && (!last || k->follow)) {
-		w->proc = in_proc(k);
-		if (!w->proc)
-			w->err = follow_link(k, fd);
-		return !w->proc && !w->err;
-	}
-	if (!append(w, name)) {
-		w->err = ENAMETOOLONG;
-		return false;
-	}
-	if (!last) {
-		enter(k, zb_steal_fd(&fd));
-		return true;
-	}
-	w->exists = true;
-	w->dir = zb_steal_fd(&k->cur);
-	memcpy(w->name, name, strlen(name) + 1);
-	return false;
-}
-
-static void walk(struct walker *k, const char *path, struct zb_jail_walk *out)
-{
-	size_t n = strlen(path);
-
-	*out = (struct zb_jail_walk){.dir = -1};
-	k->w = out;
-	k->cur = -1;
-	if (n >= sizeof(k->todo)) {
-		out->err = ENAMETOOLONG;
-		return;
-	}
-	memcpy(k->todo, path, n + 1);
-	enter(k, open_at(k->root, "/", O_DIRECTORY, INSIDE));
-	while (k->cur >= 0 && step(k))
-		;
-	if (k->cur >= 0)
-		close(k->cur);
-	if (!out->path[0])
-		strcpy(out->path, "/");
-}
-
-void zb_jail_walk(const struct zb_jail *j, const char *path, bool follow,
-		  struct zb_jail_walk *out)
-{
-	struct walker k = {
-		.root = j->root, .proc_dev = j->proc_dev, .follow = follow};
-
-	walk(&k, path, out);
-}
-
-void zb_host_walk(int root, const char *path, bool follow,
-		  struct zb_jail_walk *out)
-{
-	struct walker k = {.root = root, .host = true, .follow = follow};
-
-	walk(&k, path, out);
-}
-
-void zb_jail_walk_done(struct zb_jail_walk *w)
-{
-	if (w->dir >= 0)
-		close(w->dir);
-	w->dir = -1;
 }

@@ -39,6 +39,9 @@ int zb_jail_place(const struct zb_jail *j, uint64_t mnt);
 /* Does the carved place on mount @mnt know several spellings of a name? */
 bool zb_jail_folds(const struct zb_jail *j, uint64_t mnt);
 
+/* openat2(2) with O_PATH. Return: a descriptor or a negative errno. */
+int zb_jail_open(int dir, const char *path, uint64_t flags, uint64_t resolve);
+
 /* Make @asked absolute: put the path of @dirfd (a descriptor of thread @tid,
  * AT_FDCWD) before a relative one. "." and ".." stay for the kernel. A
  * directory that was moved or removed meanwhile is -ENOENT.

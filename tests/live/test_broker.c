@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -678,6 +679,49 @@ static void endurance(void)
 	box_forget(&box);
 }
 
+static unsigned entries(const char *dir)
+{
+	DIR *d = opendir(dir);
+	unsigned n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Sandboxes that end at once, in the middle of refusals. */
+static void comes_and_goes(void)
+{
+	unsigned threads = entries("/proc/self/task");
+	unsigned fds = entries("/proc/self/fd");
+	double slowest = 0;
+
+	for (int i = 0; i < 10; i++) {
+		struct timespec a, b;
+		double t;
+
+		plan(ZB_LEDGER_OPEN);
+		box_start(&box);
+		fprintf(box.in, "quick 20 %s\n", box_path("hidden/k"));
+		fflush(box.in);
+		if (i % 2)
+			box_tell(&box, NULL, NULL, "run true");
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		box_stop(&box);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		t = (double)(b.tv_sec - a.tv_sec) +
+		    (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+		slowest = t > slowest ? t : slowest;
+	}
+	usleep(50000);
+	tap_ok(slowest < 2, "the end is noticed at once (%.2f s)", slowest);
+	tap_ok(entries("/proc/self/task") == threads &&
+		       entries("/proc/self/fd") == fds,
+	       "no thread and no descriptor is left");
+}
+
 static void mode_full(void)
 {
 	const char *k = box_path("hidden/k");
@@ -801,6 +845,7 @@ int main(void)
 	endurance();
 	undumpable();
 	box_stop(&box);
+	comes_and_goes();
 	mode_full();
 	mode_writes();
 	brokered_home();
