@@ -149,7 +149,15 @@ static int find_path(struct job *j)
 		j->out->dir = zb_path_join(getcwd(cwd, sizeof(cwd)) ? cwd : "/",
 					   j->target->path);
 	j->box_name = zb_store_path_box_name(given);
-	return j->real && j->out->dir && j->box_name ? 0 : no_memory(j);
+	if (!j->real || !j->out->dir || !j->box_name)
+		return no_memory(j);
+	if (zb_utf8_check(j->out->dir, strlen(j->out->dir)) <
+	    strlen(j->out->dir))
+		return zb_fail(j->err, ZB_EUSAGE,
+			       "%s: its name is not UTF-8, and the extension "
+			       "protocol cannot carry it",
+			       j->target->path);
+	return 0;
 }
 
 static int find(struct job *j)

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "fdutil.h"
 #include "path_match.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -115,6 +116,23 @@ static int find_zot_home(struct zb_store *s, struct zb_error *err)
 	return spell(&s->zot_home, v ? "XDG_STATE_HOME" : "HOME", below, err);
 }
 
+/* Extensions are told where they are in JSON, which can only say UTF-8. */
+static int check_utf8(const char *path, struct zb_error *err)
+{
+	struct zb_buf shown = {0};
+	size_t n = strlen(path);
+
+	if (zb_utf8_check(path, n) == n)
+		return 0;
+	zb_text_escape(&shown, path, n, 300);
+	zb_fail(err, ZB_EUSAGE,
+		"ZOT_HOME is %s: its name is not UTF-8, and the extension "
+		"protocol cannot carry it",
+		zb_buf_str(&shown));
+	zb_buf_done(&shown);
+	return ZB_EUSAGE;
+}
+
 int zb_store_open(struct zb_store *out, struct zb_error *err)
 {
 	struct zb_store s = {0};
@@ -128,6 +146,8 @@ int zb_store_open(struct zb_store *out, struct zb_error *err)
 	rc = spell(&s.home, "HOME", home, err);
 	if (!rc)
 		rc = find_zot_home(&s, err);
+	if (!rc)
+		rc = check_utf8(s.zot_home, err);
 	if (!rc) {
 		s.zot_home_real = real_prefix(s.zot_home);
 		s.extensions = zb_strf("%s/extensions", s.zot_home);

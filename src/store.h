@@ -21,7 +21,8 @@ struct zb_store {
 	char *zot_home_real; /* canonical, as far as it is there yet */
 	char *extensions, *boxes, *logs;
 };
-/* Read the environment. ZB_EUSAGE if HOME or the like is unset or relative. */
+/* Read the environment. ZB_EUSAGE if HOME or the like is unset or relative, or
+ * ZOT_HOME is not UTF-8. */
 int zb_store_open(struct zb_store *out, struct zb_error *err);
 void zb_store_done(struct zb_store *s);
 

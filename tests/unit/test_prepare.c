@@ -302,6 +302,11 @@ static void an_extension_at_a_path(void **state)
 	assert_true(f.p.plan.state_beside);
 	refused(&f, PREPARE(&f, .path = installed), ZB_EUSAGE,
 		"is the installed extension \"w\"");
+	{
+		zb_auto(free) char *odd = put_dir(f.t, "src/\xff");
+
+		refused(&f, PREPARE(&f, .path = odd), ZB_EUSAGE, "not UTF-8");
+	}
 	refused(&f, PREPARE(&f, .path = "/no/such"), ZB_EUSAGE, "/no/such");
 	refused(&f, PREPARE(&f, .path = "/etc/hostname"), ZB_EUSAGE,
 		"no directory");

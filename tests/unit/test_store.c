@@ -54,6 +54,9 @@ static void relative_places_are_refused(void **state)
 	setenv("HOME", "/h", 1);
 	setenv("ZOT_HOME", "zot", 1);
 	assert_int_equal(zb_store_open(&s, &err), ZB_EUSAGE);
+	setenv("ZOT_HOME", "/a/\xff", 1);
+	assert_int_equal(zb_store_open(&s, &err), ZB_EUSAGE);
+	assert_non_null(strstr(err.msg, "/a/\\xff"));
 	setenv("ZOT_HOME", "/nope/../x", 1);
 	assert_int_equal(zb_store_open(&s, &err), ZB_EUSAGE);
 	unsetenv("ZOT_HOME");
