@@ -224,6 +224,7 @@ static void *worker_main(void *arg)
 	struct zb_broker *b = arg;
 	struct zb_call *c = new_call(b);
 
+	pthread_setname_np(pthread_self(), "zb-worker");
 	if (c) {
 		c->worker = true;
 		c->confined = !confine();
@@ -325,6 +326,7 @@ static void *notify_main(void *arg)
 	struct zb_broker *b = arg;
 	struct zb_call *c = new_call(b);
 
+	pthread_setname_np(pthread_self(), "zb-broker");
 	b->setup_error = c ? confine() : ENOMEM;
 	announce(b, now_ready);
 	if (c && !b->setup_error) {
@@ -348,6 +350,7 @@ static void *recorder_main(void *arg)
 {
 	struct zb_broker *b = arg;
 
+	pthread_setname_np(pthread_self(), "zb-recorder");
 	zb_recorder_run(b->recorder);
 	announce(b, recorder_through);
 	release(b);

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "fdutil.h"
+#include "path_match.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -132,19 +133,16 @@ static void note(struct zb_call *c, const struct zb_refusal *r,
 		 struct zb_answer *a, int err)
 {
 	struct zb_note *n = calloc(1, sizeof(*n));
-	struct zb_peer_status st = {0};
 	char exe[PATH_MAX];
 
 	if (!n)
 		return;
-	if (zb_peer_status(c->tid, &st))
-		st.tgid = c->tid;
 	zb_peer_exe(c->tid, exe, sizeof(exe));
 	n->ask = r->ask;
 	n->is_dir = r->is_dir;
 	n->d = (struct zb_denial){
 		.op = r->op,
-		.pid = st.tgid,
+		.pid = zb_peer_process(c->tid),
 		.exe = exe[0] ? zb_strdup(exe) : NULL,
 		.syscall = zb_strdup(c->row->name),
 		.asked = zb_strdup(r->asked),
@@ -278,22 +276,36 @@ void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_spot *f,
 	zb_refuse(c, &r);
 }
 
-void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
-		const char *full, bool follow, int err, enum zb_ask ask)
+/* Where does @full lead, of which @at found nothing? Into @c->walk, unless it
+ * is plain. Return: the canonical path; NULL: only the caller can tell. */
+static const char *meant(struct zb_call *c, const struct zb_spot *at,
+			 const char *full, bool follow)
 {
 	struct zb_jail_walk *w = &c->walk;
 
+	if (at->err == ENOENT && at->path[0] && zb_is_plain(full) &&
+	    !zb_path_below(full, "/proc"))
+		return full;
 	zb_jail_walk_done(w);
 	zb_jail_walk(&c->b->jail, full, follow, w);
-	if (w->proc) {
+	return w->proc ? NULL : w->path;
+}
+
+void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
+		const char *full, bool follow, const struct zb_spot *at,
+		enum zb_ask ask)
+{
+	const char *path = meant(c, at, full, follow);
+
+	if (!path) {
 		leave(c, EACCES);
 		return;
 	}
-	if (err != ENOENT) {
-		zb_say_errno(c, err);
+	if (at->err != ENOENT) {
+		zb_say_errno(c, at->err);
 		return;
 	}
-	switch (zb_judge_absent(c, op, w->path)) {
+	switch (zb_judge_absent(c, op, path)) {
 	case ZB_ALLOW:
 		leave(c, ENOENT);
 		return;
@@ -306,7 +318,7 @@ void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
 	zb_refuse(c, &(struct zb_refusal){
 			     .op = op,
 			     .asked = asked,
-			     .target = w->path,
+			     .target = path,
 			     .place = -1,
 			     .ask = ask,
 			     .err = ENOENT,
@@ -320,7 +332,7 @@ bool zb_locate(struct zb_call *c, enum zb_op op, const char *asked,
 	zb_spot_done(f);
 	zb_find(&c->b->jail, full, follow, f);
 	if (f->fd < 0) {
-		zb_missing(c, op, asked, full, follow, f->err, ask);
+		zb_missing(c, op, asked, full, follow, f, ask);
 		return false;
 	}
 	if (f->proc) {
@@ -386,7 +398,7 @@ bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
 	zb_spot_done(dir);
 	zb_find(j, parent, true, dir);
 	if (dir->fd < 0) {
-		zb_missing(c, op, asked, full, false, dir->err, ask);
+		zb_missing(c, op, asked, full, false, dir, ask);
 		return false;
 	}
 	if (dir->proc) {

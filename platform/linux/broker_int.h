@@ -144,10 +144,11 @@ enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b);
 /* Refuse @op on @f, which exists inside. */
 void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_spot *f,
 		     const char *asked, enum zb_ask ask);
-/* @full leads nowhere (errno @err): walk it, answer, and note it if that is
- * because it is hidden. */
+/* @full leads nowhere, as @at says (or its directory): find what was meant,
+ * answer, and note it if that is because it is hidden. */
 void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
-		const char *full, bool follow, int err, enum zb_ask ask);
+		const char *full, bool follow, const struct zb_spot *at,
+		enum zb_ask ask);
 /* Resolve @full into @f. Return: false if that was the whole story and the
  * answer is said. A path on /proc is left to the kernel. */
 bool zb_locate(struct zb_call *c, enum zb_op op, const char *asked,

@@ -67,7 +67,8 @@ static void reopen(struct zb_call *c, const struct opening *o)
 	char link[ZB_FD_LINK];
 	int fd;
 
-	if (!zb_may_act(c))
+	/* Reading changes nothing, and is given to the caller or nobody. */
+	if (o->write && !zb_may_act(c))
 		return;
 	zb_fd_link(c->found.fd, link);
 	fd = open(link, (int)((o->flags & ~done) | O_CLOEXEC | O_NONBLOCK |
@@ -217,7 +218,7 @@ static bool open_new(struct zb_call *c, const struct opening *o)
 		return false;
 	if (w->proc || w->err != ENOENT || w->dir < 0) {
 		zb_missing(c, ZB_OP_FS_CREATE, c->asked, c->full, o->follow,
-			   w->err ? w->err : ENOENT, ZB_ASK_OPEN);
+			   &c->found, ZB_ASK_OPEN);
 		return true;
 	}
 	zb_spot_done(n.dir);
@@ -393,7 +394,7 @@ void zb_call_open(struct zb_call *c)
 		}
 		if (e != ENOENT || !o.create) {
 			zb_missing(c, o.write ? ZB_OP_FS_WRITE : ZB_OP_FS_READ,
-				   c->asked, c->full, o.follow, e,
+				   c->asked, c->full, o.follow, &c->found,
 				   ZB_ASK_EXISTS);
 			return;
 		}

@@ -371,8 +371,7 @@ static bool find_plain(const struct zb_jail *j, const char *path, bool follow,
 	if (fd < 0 && fd != -ENOENT)
 		return false;
 	zb_spot_fd(j, fd, out);
-	if (fd >= 0)
-		memcpy(out->path, path, strlen(path) + 1);
+	memcpy(out->path, path, strlen(path) + 1);
 	return true;
 }
 

@@ -64,7 +64,7 @@ struct zb_spot {
 /* Absolute, and no ".", "..", "//" or slash at the end; not "/". */
 bool zb_is_plain(const char *path);
 /* Resolve absolute @path. Always fills @out; its path only if that took no
- * look. */
+ * look: also that of what is not there, when no link was on the way. */
 void zb_find(const struct zb_jail *j, const char *path, bool follow,
 	     struct zb_spot *out);
 /* Fill @f from an O_PATH or other descriptor; takes @fd. */

@@ -127,6 +127,18 @@ int zb_peer_fd(int tid, int fd)
 	return dup < 0 ? -errno : dup;
 }
 
+/* Most callers are the first thread of their process, and only for such one
+ * is there a handle: cheaper than a look at /proc. */
+int zb_peer_process(int tid)
+{
+	zb_auto(fd) int fd = pidfd_open(tid, 0);
+	struct zb_peer_status st;
+
+	if (fd >= 0 || zb_peer_status(tid, &st))
+		return tid;
+	return st.tgid;
+}
+
 static int read_link(const char *link, char *out, size_t cap)
 {
 	ssize_t n = readlink(link, out, cap - 1);

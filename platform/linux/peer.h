@@ -25,6 +25,9 @@ int zb_peer_fd(int tid, int fd);
 /* Path inside of the program it runs; "" if unknown. */
 void zb_peer_exe(int tid, char *out, size_t cap);
 
+/* The process that @tid is a thread of; @tid itself if it has gone. */
+int zb_peer_process(int tid);
+
 struct zb_peer_status {
 	int tgid;
 	mode_t umask;
