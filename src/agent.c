@@ -87,12 +87,11 @@ static bool all_gone(const struct zb_agent *a)
 	return true;
 }
 
-/* Each line to the log of @m; empties @lines. */
-static void log_all(const struct member *m, struct zb_strv *lines)
+/* Each line to the log of @m and to the user; empties @lines. */
+static void tell_all(struct member *m, struct zb_strv *lines)
 {
 	for (size_t i = 0; m->pub.ext && i < lines->n; i++)
-		zb_ledger_say(zb_extension_ledger(m->pub.ext), "%s: %s",
-			      m->name, lines->v[i]);
+		zb_agent_tell(m, "%s: %s", m->name, lines->v[i]);
 	zb_strv_done(lines);
 }
 
@@ -109,7 +108,7 @@ static void check_settled(struct zb_agent *a)
 		struct zb_strv log = {0};
 
 		zb_registry_shadows(&a->registry, i, &log);
-		log_all(a->members[i], &log);
+		tell_all(a->members[i], &log);
 	}
 	if (!a->started) {
 		a->started = true;
@@ -218,7 +217,7 @@ static void take_registration(struct member *m, const char *line, size_t len)
 	bool late = m->pub.state == ZB_MEMBER_READY;
 
 	zb_registry_take(&m->a->registry, m->index, line, len, late, &log);
-	log_all(m, &log);
+	tell_all(m, &log);
 }
 
 static void on_panel(struct member *m, const char *id, bool open)

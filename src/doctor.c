@@ -190,9 +190,15 @@ static void on_denied(void *ctx, size_t member, const struct zb_denial *d)
 	zb_strv_take(&patient(r, member)->warnings, zb_buf_steal(&b));
 }
 
+/* What concerns it names it first, which its heading did. */
 static void on_say(void *ctx, size_t member, const char *text)
 {
-	zb_strv_add(&patient(ctx, member)->warnings, text);
+	struct zb_patient *p = patient(ctx, member);
+	size_t n = strlen(p->found->name);
+
+	if (!strncmp(text, p->found->name, n) && !strncmp(text + n, ": ", 2))
+		text += n + 2;
+	zb_strv_add(&p->warnings, text);
 }
 
 static void on_changed(void *ctx, size_t member)
@@ -227,16 +233,6 @@ static char *state_by(const struct zb_registry *reg, enum zb_reg_state s,
 	return NULL;
 }
 
-static void note_conflict(struct zb_patient *p, const char *what,
-			  const struct zb_doctor_name *n)
-{
-	if (n->by)
-		zb_strv_addf(&p->warnings, "%s%s conflicts with %s: shadowed",
-			     what, n->name,
-			     strcmp(n->by, "zot") ? n->by
-						  : "a built-in of zot");
-}
-
 static void take_names(struct zb_patient *p, const struct zb_registry *reg,
 		       size_t m)
 {
@@ -253,7 +249,6 @@ static void take_names(struct zb_patient *p, const struct zb_registry *reg,
 		n->name = zb_strdup(rm->commands[i].name);
 		n->state = state_word(s);
 		n->by = state_by(reg, s, by);
-		note_conflict(p, "command /", n);
 	}
 	for (size_t i = 0; p->tools && i < rm->n_tools; i++) {
 		struct zb_doctor_name *n = &p->tools[p->n_tools++];
@@ -262,7 +257,6 @@ static void take_names(struct zb_patient *p, const struct zb_registry *reg,
 		n->name = zb_strdup(rm->tools[i].name);
 		n->state = state_word(s);
 		n->by = state_by(reg, s, by);
-		note_conflict(p, "tool ", n);
 	}
 }
 

@@ -47,6 +47,7 @@ static const struct {
 #define KEEP_QUEUE ((size_t)256 << 10)
 #define MAX_NEWS   1024 /* refusals waiting to be shown */
 #define LAST_WORDS ((size_t)4 << 20)
+#define MAX_TOLD   100 /* lines about its frames that the user is shown */
 
 enum phase {
 	RUNNING,
@@ -75,6 +76,7 @@ struct zb_extension {
 	enum phase phase;
 	bool hello, broke, bom_said, paused, held, stdin_gone, starved, freed;
 	bool reading, pumping, out_eof, tail_taken, starting;
+	unsigned told;
 	struct zb_framer framer;
 	struct zb_med_out from_ext, from_host;
 	uint64_t exit_time;
@@ -507,13 +509,31 @@ static void without_mediator(struct zb_med_out *o)
 	zb_buf_clear(&o->also_upstream);
 }
 
-static void record(struct zb_extension *e, struct zb_med_out *o)
+/* What the mediator has to say about a frame of the extension is for its
+ * author: what was skipped, cut out, refused. A flood of it is in the log. */
+static void tell_fault(struct zb_extension *e, const char *text)
+{
+	zb_ledger_say(e->ledger, "%s", text);
+	if (!e->ops->say || e->freed || e->told > MAX_TOLD)
+		return;
+	if (e->told++ == MAX_TOLD)
+		text = "more is wrong with its frames; the rest is in its log";
+	e->ops->say(e->ctx, e, text);
+}
+
+static void record(struct zb_extension *e, struct zb_med_out *o,
+		   void (*log)(struct zb_extension *e, const char *text))
 {
 	without_mediator(o);
 	for (size_t i = 0; i < o->n_denials; i++)
 		zb_ledger_record(e->ledger, &o->denials[i]);
 	for (size_t i = 0; i < o->log.n; i++)
-		zb_ledger_say(e->ledger, "%s", o->log.v[i]);
+		log(e, o->log.v[i]);
+}
+
+static void log_only(struct zb_extension *e, const char *text)
+{
+	zb_ledger_say(e->ledger, "%s", text);
 }
 
 int zb_extension_send(struct zb_extension *e, const char *line, size_t len)
@@ -533,7 +553,7 @@ int zb_extension_send(struct zb_extension *e, const char *line, size_t len)
 	if (zb_mediator_from_host(e->med, (int64_t)uv_now(e->loop), line, len,
 				  o))
 		return ZB_ELIMIT;
-	record(e, o);
+	record(e, o, log_only);
 	switch (o->verdict) {
 	case ZB_MED_PASS:
 		return write_line(e, line, len);
@@ -648,7 +668,8 @@ static void take_line(struct zb_extension *e, const struct zb_line *l)
 		finish(e, "out of memory");
 		return;
 	}
-	record(e, o);
+	/* The reason of an end has it all. */
+	record(e, o, o->verdict == ZB_MED_KILL ? log_only : tell_fault);
 	if (o->is_hello && !e->hello && o->verdict != ZB_MED_KILL) {
 		e->hello = true;
 		uv_timer_stop(&e->hello_timer);
@@ -704,8 +725,7 @@ static void on_out(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 	}
 	if (e->framer.bom && !e->bom_said) {
 		e->bom_said = true;
-		zb_ledger_say(e->ledger,
-			      "BOM dropped: the first frame was preceded by a "
+		tell_fault(e, "BOM dropped: the first frame was preceded by a "
 			      "UTF-8 byte-order mark");
 	}
 	pump(e);

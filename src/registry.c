@@ -108,10 +108,8 @@ static void log_state(const struct zb_registry *r, struct zb_strv *log,
 	struct zb_buf shown = {0}, other = {0};
 
 	zb_text_escape(&shown, name, strlen(name), 100);
-	if (state == ZB_REG_BUILTIN) {
-		zb_strv_addf(log, "%s \"%s\" is built in; ignored", what,
-			     zb_buf_str(&shown));
-	} else if (state == ZB_REG_SHADOWED) {
+	/* Of built-in names the mediator has told. */
+	if (state == ZB_REG_SHADOWED) {
 		name = spelling(first, name);
 		zb_text_escape(&other, name, strlen(name), 100);
 		zb_strv_addf(log,
