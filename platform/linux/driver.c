@@ -143,44 +143,76 @@ static unsigned long long mib(uint64_t bytes)
 	return (unsigned long long)((bytes + (1u << 20) - 1) >> 20);
 }
 
-/* Kill what is over a limit, and say so. */
-static void enforce(struct zb_proc *p, enum zb_excess over)
+/* Memory ran over: found by us (@used), or by the kernel in its group. */
+static void over_memory(struct zb_proc *p, char *reason)
 {
 	char value[40];
 
-	if (over == ZB_OVER_MEMORY) {
-		give_reason(p, zb_strf("exceeded memory limit %llu MiB and was "
+	give_reason(p, reason);
+	zb_launch_kill(&p->launch);
+	snprintf(value, sizeof(value), "%lluM", mib(p->limits.memory));
+	record(p, ZB_LIMIT_MEMORY, value,
+	       zb_strf("%lluM", 2 * mib(p->limits.memory)));
+}
+
+static void over_processes(struct zb_proc *p)
+{
+	unsigned long long max = p->limits.processes;
+	char value[40];
+
+	give_reason(p, zb_strf("exceeded the limit of %llu processes and was "
+			       "killed",
+			       max));
+	zb_launch_kill(&p->launch);
+	snprintf(value, sizeof(value), "%llu", max);
+	record(p, ZB_LIMIT_PROCESSES, value, zb_strf("%llu", 2 * max));
+}
+
+/* Look once; kill what is over a limit, and say so. Return: was it? */
+static bool enforce(struct zb_proc *p)
+{
+	switch (zb_limits_check(&p->limits)) {
+	case ZB_WITHIN:
+		return false;
+	case ZB_OVER_MEMORY:
+		over_memory(p, zb_strf("exceeded memory limit %llu MiB and was "
 				       "killed (it used %llu MiB)",
 				       mib(p->limits.memory),
 				       mib(p->limits.used)));
-		zb_launch_kill(&p->launch);
-		snprintf(value, sizeof(value), "%lluM", mib(p->limits.memory));
-		record(p, ZB_LIMIT_MEMORY, value,
-		       zb_strf("%lluM", 2 * mib(p->limits.memory)));
-	} else {
-		unsigned long long max = p->limits.processes;
-
-		give_reason(p, zb_strf("exceeded the limit of %llu processes "
-				       "and was killed",
-				       max));
-		zb_launch_kill(&p->launch);
-		snprintf(value, sizeof(value), "%llu", max);
-		record(p, ZB_LIMIT_PROCESSES, value, zb_strf("%llu", 2 * max));
+		return true;
+	case ZB_OVER_PROCESSES:
+		over_processes(p);
+		return true;
 	}
+	return false;
+}
+
+/* Was it the kernel that killed, in the sandbox's own group? */
+static bool was_out_of_memory(struct zb_proc *p)
+{
+	if (!zb_cgroup_out_of_memory(&p->launch.cgroup))
+		return false;
+	over_memory(p, zb_strf("exceeded memory limit %llu MiB and was killed "
+			       "(by the kernel, in its control group)",
+			       mib(p->limits.memory)));
+	return true;
 }
 
 /* ---- the watching thread ------------------------------------------------*/
 
 /* Take one message. Return: is the sandbox still there? */
-static bool hear(struct zb_proc *p)
+static bool hear(struct zb_proc *p, bool *killed)
 {
 	struct zb_stage_msg msg;
 
 	p->launch.deadline = INT64_MAX;
 	if (zb_launch_receive(&p->launch, &msg, NULL))
 		return false;
-	if (msg.type == ZB_STAGE_EXITED)
-		report_end(p, msg.value);
+	if (msg.type != ZB_STAGE_EXITED)
+		return true;
+	if (!*killed && WIFSIGNALED(msg.value))
+		*killed = was_out_of_memory(p);
+	report_end(p, msg.value);
 	return true;
 }
 
@@ -195,20 +227,16 @@ static void *watch(void *arg)
 	for (;;) {
 		int wait = killed ? -1 : zb_limits_interval(&p->limits);
 		int n = poll(fds, 2, wait);
-		enum zb_excess over;
 
 		if (fds[1].revents && n > 0)
 			break;
-		if (n > 0 && fds[0].revents && !hear(p))
+		if (n > 0 && fds[0].revents && !hear(p, &killed))
 			break;
-		if (n != 0 || killed)
-			continue;
-		over = zb_limits_check(&p->limits);
-		if (over != ZB_WITHIN) {
-			enforce(p, over);
-			killed = true;
-		}
+		if (n == 0 && !killed)
+			killed = enforce(p);
 	}
+	if (!killed)
+		was_out_of_memory(p);
 	report_end(p, -1);
 	return NULL;
 }
@@ -276,6 +304,9 @@ static int bring_up(struct zb_proc *p, const struct zb_host *host,
 		rc = start_broker(p, host, err);
 	if (rc == 0)
 		rc = zb_launch_go(&p->launch, err);
+	/* A broker that may not look into the program answers EPERM: Yama. */
+	if (rc == ZB_ESYS && err->sys == EPERM)
+		return zb_probe_explain(host, err);
 	if (rc == 0)
 		rc = start_watching(p, err);
 	return rc;

@@ -4,6 +4,7 @@
 #define ZB_LAUNCH_H
 
 #include "backend.h"
+#include "platform/linux/cgroup.h"
 #include "platform/linux/stage.h"
 
 #include <stdint.h>
@@ -25,13 +26,17 @@ struct zb_launch {
 	int first;    /* the program's first process; 0 before go */
 	int stage_pidfd, first_pidfd;
 	int64_t deadline; /* monotonic ms */
+	struct zb_cgroup cgroup;
 };
 
 #define ZB_LAUNCH_NONE                                                         \
 	(struct zb_launch)                                                     \
 	{                                                                      \
 		.ctrl = -1, .listener = -1, .root = -1, .messages = -1,        \
-		.stage_pidfd = -1, .first_pidfd = -1                           \
+		.stage_pidfd = -1, .first_pidfd = -1, .cgroup = {              \
+			.parent = -1,                                          \
+			.dir = -1                                              \
+		}                                                              \
 	}
 
 /* Return: 0; ZB_EUNSUPPORTED when bwrap, Landlock or the listener did not

@@ -326,6 +326,20 @@ static void check_seccomp(struct zb_host *h)
 		     h->sync_wake_up ? ", SYNC_WAKE_UP" : "");
 }
 
+static long yama_scope(void)
+{
+	return sysctl_value("/proc/sys/kernel/yama/ptrace_scope", 0);
+}
+
+static void yama_gap(struct zb_host *h, const char *said)
+{
+	gap(h, "no process may look at another",
+	    zb_strf("%s%skernel.yama.ptrace_scope=%ld", said,
+		    said[0] ? ": " : "", yama_scope()),
+	    zb_strdup("boot with kernel.yama.ptrace_scope at 2 or less (3 "
+		      "stays until the next boot)"));
+}
+
 /* ---- causes that bwrap's words only hint at -----------------------------*/
 
 #define USERNS_MAX    "/proc/sys/user/max_user_namespaces"
@@ -522,16 +536,10 @@ static int self_test(const struct zb_host *h, struct zb_error *err)
 
 static void explain_self_test(struct zb_host *h, const struct zb_error *said)
 {
-	long yama = sysctl_value("/proc/sys/kernel/yama/ptrace_scope", 0);
-
 	if (said->code == ZB_EUNSUPPORTED && diagnose(h))
 		return;
-	if (said->sys == EPERM && yama >= 3)
-		gap(h, "no process may look at another",
-		    zb_strf("%s (kernel.yama.ptrace_scope=%ld)", said->msg,
-			    yama),
-		    zb_strdup("boot with kernel.yama.ptrace_scope at 2 or "
-			      "less (3 stays until the next boot)"));
+	if (said->sys == EPERM && yama_scope() >= 3)
+		yama_gap(h, said->msg);
 	else if (said->sys == EACCES &&
 		 sysctl_value("/proc/sys/vm/memfd_noexec", 0) >= 2)
 		gap(h, "memory files may not be executed",
@@ -600,6 +608,8 @@ int zb_probe_look(struct zb_host *out, struct zb_error *err)
 	if (!out->bwrap)
 		no_bwrap(out);
 	look_at_kernel(out);
+	if (yama_scope() >= 3)
+		yama_gap(out, "");
 	version = out->bwrap ? version_in_file(out->bwrap) : NULL;
 	if (out->bwrap)
 		zb_strv_addf(&out->facts, "bubblewrap %s at %s",
@@ -621,6 +631,11 @@ static void probe_host(struct zb_host *h)
 	/* A test with what is known to be missing would only repeat it. */
 	if (h->n_missing == 0 && self_test(h, &said))
 		explain_self_test(h, &said);
+	zb_strv_add(&h->facts,
+		    zb_cgroup_delegated()
+			    ? "memory limit: control group, and measured"
+			    : "memory limit: measured (no delegated control "
+			      "group)");
 }
 
 int zb_probe(struct zb_host *out, struct zb_error *err)

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "fdutil.h"
+#include "platform/linux/cgroup.h"
 #include "platform/linux/driver.h"
 #include "platform/linux/launch.h"
 #include "platform/linux/probe.h"
@@ -832,6 +833,7 @@ static void over_limit(const char *act, const char *arg, enum zb_limit which,
 	} else {
 		ok(told(&b, 'e', 15000), "%s %s is ended", act, arg);
 		has(b.exit.reason, reason, "with the limit named");
+		note("reason", b.exit.reason ? b.exit.reason : "");
 		ok(b.denials > 0 || told(&b, 'd', 1000), "and recorded");
 		ok(b.denial.op == ZB_OP_LIMIT && b.denial.by == ZB_BY_LIMIT,
 		   "as a limit");
@@ -863,6 +865,39 @@ static void within_limit(const char *act, const char *arg, const char *says,
 	free(text);
 	finish(&b);
 	unmake(&m);
+}
+
+/* Where a control group is delegated, the sandbox is born in one of its own,
+ * which is gone afterwards. */
+static void control_group(void)
+{
+	struct zb_error err = {0};
+	char path[64], text[512] = "", *name;
+	struct made m;
+	struct box b;
+	int fd;
+
+	if (!zb_cgroup_delegated()) {
+		ok(true, "a control group of its own # SKIP none is delegated");
+		return;
+	}
+	make(&m);
+	limit(&m, ZB_LIMIT_MEMORY, 64 << 20);
+	if (ok(!start(&b, &m, &err, "deaf", NULL), "start %s", err.msg)) {
+		snprintf(path, sizeof(path), "/proc/%d/cgroup",
+			 zb_driver_pid(b.proc));
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+			ok(false, "read %s", path);
+		close(fd);
+	}
+	finish(&b);
+	unmake(&m);
+	has(text, "/zotbox-", "it is in a control group of its own");
+	text[strcspn(text, "\n")] = '\0';
+	name = zb_strf("/sys/fs/cgroup%s", text[0] ? strchr(text, '/') : "/x");
+	ok(access(name, F_OK) < 0, "which is gone afterwards");
+	free(name);
 }
 
 static void limits_kept(void)
@@ -1302,6 +1337,7 @@ static void all(void)
 	a_signal_for_it();
 	killed_from_outside();
 	limits_kept();
+	control_group();
 	supervisor_killed();
 	many(who[0] ? 40 : 200);
 	main_thread_only();
