@@ -17,11 +17,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TMPFS_TYPE   0x01021994
 #define MEMORY_FILES 4096 /* told apart in one look */
-#define SLOW_EVERY   16
+#define SLOW_EVERY   8
+#define MS_SOON	     10 /* it would be over the limit before long */
 #define MS_NEAR	     20 /* over half of the limit */
 #define MS_NORMAL    100
 #define MS_STILL     250
@@ -228,9 +230,18 @@ void zb_limits_done(struct zb_limits *l)
 	*l = ZB_LIMITS_NONE;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 enum zb_excess zb_limits_check(struct zb_limits *l)
 {
 	uint64_t used = 0, procs = each(l->proc, add_resident, &used);
+	int64_t now = now_ms();
 	bool moved;
 
 	used += tmpfs_bytes(l);
@@ -243,6 +254,9 @@ enum zb_excess zb_limits_check(struct zb_limits *l)
 		used + l->memory / 64 < l->used;
 	l->still = moved ? 0 : l->still + 1;
 	l->looks++;
+	l->grown = used > l->used ? used - l->used : 0;
+	l->apart = l->at ? now - l->at : MS_NORMAL;
+	l->at = now;
 	l->used = used;
 	l->procs = procs;
 	if (used > l->memory)
@@ -250,11 +264,25 @@ enum zb_excess zb_limits_check(struct zb_limits *l)
 	return procs > l->processes ? ZB_OVER_PROCESSES : ZB_WITHIN;
 }
 
+/* At the rate of the last interval, half of the time until it is over. */
+static int64_t until_over(const struct zb_limits *l)
+{
+	if (l->memory == UINT64_MAX || !l->grown || l->used > l->memory)
+		return INT64_MAX;
+	return (int64_t)((double)(l->memory - l->used) * (double)l->apart /
+			 (double)l->grown / 2);
+}
+
 int zb_limits_interval(const struct zb_limits *l)
 {
+	int ms = l->still > STILL_LOOKS ? MS_STILL : MS_NORMAL;
+	int64_t soon = until_over(l);
+
 	if (l->memory == UINT64_MAX && l->processes == UINT64_MAX)
 		return -1;
 	if (l->used > l->memory / 2 || l->procs > l->processes / 2)
-		return MS_NEAR;
-	return l->still > STILL_LOOKS ? MS_STILL : MS_NORMAL;
+		ms = MS_NEAR;
+	if (soon < ms)
+		ms = soon > MS_SOON ? (int)soon : MS_SOON;
+	return ms;
 }

@@ -16,7 +16,9 @@ struct zb_limits {
 	int tmpfs[ZB_LIMITS_TMPFS]; /* O_PATH of its tmpfs mounts, or -1 */
 	uint64_t memory, processes; /* UINT64_MAX: none */
 	uint64_t used, procs;	    /* at the last look */
-	unsigned looks, still;	    /* all; those in a row without change */
+	uint64_t grown;		    /* since the look before */
+	int64_t at, apart;     /* monotonic ms: of it; since the one before */
+	unsigned looks, still; /* all; those in a row without change */
 };
 
 #define ZB_LIMITS_NONE                                                         \
