@@ -10,9 +10,9 @@
  * What bwrap leaves open and is closed here:
  *	- /proc/sys: bwrap skips it where access(2) says that it cannot be
  *	  written. For root that looks at the directory; the files in it, such
- *	  as core_pattern, belong to uid 0 and need no capability. The other
- *	  writable parts of /proc are repeated, so that no version's list
- *	  matters.
+ *	  as core_pattern, belong to uid 0 and need no capability. (irq, bus
+ *	  and sysrq-trigger it closes wherever they could be written, in every
+ *	  version from 0.6; acpi, scsi and fs it does not know.)
  *	- /dev/shm: a plain directory on the tmpfs of /dev, so it would become
  *	  read-only with it. It gets a tmpfs of its own.
  */
@@ -83,9 +83,9 @@ static void add_proc(struct list *l, const char *proc)
 	static const struct {
 		const char *name, *how;
 	} sealed[] = {
-		{"sys", "--ro-bind"},	   {"sysrq-trigger", "--ro-bind-try"},
-		{"irq", "--ro-bind-try"},  {"bus", "--ro-bind-try"},
-		{"acpi", "--ro-bind-try"}, {"scsi", "--ro-bind-try"},
+		{"sys", "--ro-bind"},
+		{"acpi", "--ro-bind-try"},
+		{"scsi", "--ro-bind-try"},
 		{"fs", "--ro-bind-try"},
 	};
 

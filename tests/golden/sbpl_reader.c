@@ -23,6 +23,7 @@ struct node {
 	char *text;
 	struct node **kids;
 	size_t n;
+	regex_t *regex; /* of (regex "...") */
 };
 
 struct note {
@@ -60,6 +61,9 @@ static void node_free(struct node *n)
 		return;
 	for (size_t i = 0; i < n->n; i++)
 		node_free(n->kids[i]);
+	if (n->regex)
+		regfree(n->regex);
+	free(n->regex);
 	free(n->kids);
 	free(n->text);
 	free(n);
@@ -123,6 +127,27 @@ static char *read_string(struct reader *r)
 	return out;
 }
 
+static bool is_list_of(const struct node *n, const char *head)
+{
+	return n->type == LIST && n->n && n->kids[0]->type == WORD &&
+	       !strcmp(n->kids[0]->text, head);
+}
+
+/* (regex "..."): compiled once. */
+static bool compile(struct reader *r, struct node *n)
+{
+	if (!is_list_of(n, "regex"))
+		return true;
+	n->regex = calloc(1, sizeof(*n->regex));
+	if (n->regex && n->n == 2 && n->kids[1]->type == STRING &&
+	    !regcomp(n->regex, n->kids[1]->text, REG_EXTENDED | REG_NOSUB))
+		return true;
+	free(n->regex);
+	n->regex = NULL;
+	r->why = "a regular expression that is none";
+	return false;
+}
+
 static struct node *read_one(struct reader *r, unsigned depth);
 
 static struct node *read_list(struct reader *r, unsigned depth)
@@ -133,7 +158,9 @@ static struct node *read_list(struct reader *r, unsigned depth)
 		skip(r);
 		if (*r->s == ')') {
 			r->s++;
-			return n;
+			if (compile(r, n))
+				return n;
+			break;
 		}
 		kid = *r->s ? read_one(r, depth + 1) : NULL;
 		if (!kid) {
@@ -280,12 +307,6 @@ static int op_index(const char *op)
 	return -1;
 }
 
-static bool is_list_of(const struct node *n, const char *head)
-{
-	return n->type == LIST && n->n && n->kids[0]->type == WORD &&
-	       !strcmp(n->kids[0]->text, head);
-}
-
 /* (with MODIFIER ...): no matter for a decision, but one is forbidden. */
 static bool is_modifier(const struct node *n)
 {
@@ -410,18 +431,6 @@ static const char *operand(const struct sbpl *p, const struct node *n)
 	return NULL;
 }
 
-static enum match match_regex(const char *re, const char *subject)
-{
-	regex_t r;
-	int rc;
-
-	if (regcomp(&r, re, REG_EXTENDED | REG_NOSUB))
-		return UNKNOWN;
-	rc = regexec(&r, subject, 0, NULL, 0);
-	regfree(&r);
-	return rc ? NO : YES;
-}
-
 /* (remote ip "HOST:PORT"): HOST only localhost or *. */
 static enum match match_endpoint(const struct node *n, const char *subject)
 {
@@ -490,6 +499,8 @@ static enum match match(const struct sbpl *p, const struct node *n,
 		return match_endpoint(n, subject);
 	if (!strcmp(head, "target"))
 		return NO; /* no subject of ours is a process */
+	if (n->regex)
+		return regexec(n->regex, subject, 0, NULL, 0) ? NO : YES;
 	s = operand(p, n);
 	if (!s)
 		return UNKNOWN;
@@ -500,8 +511,6 @@ static enum match match(const struct sbpl *p, const struct node *n,
 		return at_or_below(subject, s) ? YES : NO;
 	if (!strcmp(head, "sysctl-name-prefix") || !strcmp(head, "prefix"))
 		return !strncmp(subject, s, strlen(s)) ? YES : NO;
-	if (!strcmp(head, "regex"))
-		return match_regex(s, subject);
 	return UNKNOWN;
 }
 

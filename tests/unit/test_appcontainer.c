@@ -262,8 +262,7 @@ static void process_is_described(void **state)
 	static const char *const lines[] = {
 		"lpac 1",
 		"handles stdin stdout stderr",
-		"job kill-on-close die-on-unhandled-exception "
-		"active-process=64 job-memory=536870912",
+		"job kill-on-close die-on-unhandled-exception active-process=64",
 		"mitigation 0x1111000100111001 ",
 		"verify is-appcontainer sid capabilities job-limits mitigation",
 		"env HOME = \"/home/u/.zot/zotbox/weather/home\"",

@@ -226,7 +226,7 @@ static int run_plan(const struct world *w, uid_t uid, bool seal_proc,
 {
 	struct zb_bwrap_args a;
 	struct zb_error err = {0};
-	zb_auto(free) char *number = NULL;
+	zb_auto(free) char *number = NULL, *text = zb_strdup(script);
 	int fd, rc;
 
 	if (zb_bwrap_args(&a, &w->plan, &err))
@@ -239,7 +239,7 @@ static int run_plan(const struct world *w, uid_t uid, bool seal_proc,
 	number = zb_strf("%d", fd);
 	rc = run((char *[]){(char[]){"bwrap"}, (char[]){"--args"}, number,
 			    (char[]){"--"}, (char[]){"/bin/sh"}, (char[]){"-c"},
-			    zb_strdup(script), NULL},
+			    text, NULL},
 		 uid, out);
 	close(fd);
 	for (size_t i = 0; i < a.n_data; i++)
@@ -280,6 +280,7 @@ static const char look[] =
 	"can rm ../one\n"
 	"can test -w /proc/sys/kernel/core_pattern\n"
 	"can test -w /proc/sys/kernel/hostname\n"
+	"can test -w /proc/irq/default_smp_affinity\n"
 	"can test -w /etc/passwd\n"
 	"can test -e /root\n"
 	"can test -e /sys\n"
@@ -323,6 +324,7 @@ static void look_around(uid_t uid)
 		"cannot: rm ../one",
 		"cannot: test -w /proc/sys/kernel/core_pattern",
 		"cannot: test -w /proc/sys/kernel/hostname",
+		"cannot: test -w /proc/irq/default_smp_affinity",
 		"cannot: test -w /etc/passwd",
 		"cannot: test -e /root",
 		"cannot: test -e /sys",
