@@ -900,6 +900,7 @@ static int add_ext(struct console *c, const char *arg, struct zb_error *err)
 			      .full_ledger = true,
 			      .mean_it = a->opt[O_MEAN_IT] != NULL};
 	zb_auto(free) char *label = zb_strdup(label_of(arg));
+	int rc;
 
 	if (!label)
 		return zb_fail(err, ZB_ELIMIT, "out of memory");
@@ -908,7 +909,9 @@ static int add_ext(struct console *c, const char *arg, struct zb_error *err)
 	else
 		t.name = arg;
 	label[strcspn(label, "/")] = '\0';
-	return zb_agent_add(c->agent, label, &t, err);
+	rc = zb_agent_add(c->agent, label, &t, err);
+	uv_run(&c->loop, UV_RUN_NOWAIT);
+	return rc;
 }
 
 /* Every installed one that zot would start, and that is wrapped. */
@@ -930,7 +933,7 @@ static int installed(struct console *c, struct zb_error *err)
 				   f->name);
 	}
 	zb_found_list_done(&l);
-	for (size_t i = 0; !rc && i < c->names.n; i++)
+	for (size_t i = 0; !rc && !c->closing && i < c->names.n; i++)
 		rc = add_ext(c, c->names.v[i], err);
 	return rc;
 }
@@ -969,7 +972,7 @@ static int start_all(struct console *c, struct zb_error *err)
 
 	if (!c->args->n_args)
 		return installed(c, err);
-	for (size_t i = 0; !rc && i < c->args->n_args; i++)
+	for (size_t i = 0; !rc && !c->closing && i < c->args->n_args; i++)
 		rc = add_ext(c, c->args->arg[i], err);
 	return rc;
 }
@@ -996,7 +999,10 @@ static void close_console(struct console *c)
 	uv_close((uv_handle_t *)&c->sleep, NULL);
 	for (size_t i = 0; i < ZB_ARRAY_LEN(c->signals); i++)
 		uv_close((uv_handle_t *)&c->signals[i], NULL);
-	uv_run(&c->loop, c->reading ? UV_RUN_NOWAIT : UV_RUN_DEFAULT);
+	/* Again if a uv_stop() from before is what ended the first. */
+	while (uv_run(&c->loop, c->reading ? UV_RUN_NOWAIT : UV_RUN_DEFAULT))
+		if (c->reading)
+			break;
 	if (c->reading)
 		_exit(c->signo ? 128 + c->signo : c->failed);
 	uv_loop_close(&c->loop);

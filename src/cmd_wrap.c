@@ -419,12 +419,18 @@ static void on_ack(struct wrap *w, const char *line, size_t len)
 				  "hello_ack names");
 }
 
-/* Cheap enough for every line: only short ones can be this frame. */
+/* Is it this frame? Asked of every line, so a look at how zot writes it comes
+ * first; another spelling is recognised if the line is short, as it would be.
+ */
 static bool is_type(const char *line, size_t len, const char *type)
 {
+	static const char start[] = "{\"type\":\"";
+	size_t n = sizeof(start) - 1, m = strlen(type);
 	zb_auto(free) char *t = NULL;
 
-	if (!memmem(line, len < 256 ? len : 256, type, strlen(type)))
+	if (len > n + m && !memcmp(line, start, n))
+		return !memcmp(line + n, type, m) && line[n + m] == '"';
+	if (len > 4096 || !memmem(line, len, type, m))
 		return false;
 	t = zb_frame_string(line, len, "type");
 	return t && !strcmp(t, type);
@@ -453,7 +459,7 @@ static void on_line(void *ctx, const char *line, size_t len)
 {
 	struct wrap *w = ctx;
 
-	if (!w->shutdown && len < 512 && is_type(line, len, "shutdown"))
+	if (!w->shutdown && is_type(line, len, "shutdown"))
 		on_shutdown(w, line, len);
 	else if (!w->ack && w->ext && is_type(line, len, "hello_ack"))
 		on_ack(w, line, len);
@@ -770,8 +776,11 @@ int zb_cmd_wrap(const struct zb_args *a)
 		rc = zb_wrap_out_open(&w.out, &w.loop, STDOUT_FILENO, &err);
 	if (!rc)
 		rc = zb_wrap_in_open(&w.in, &w.loop, STDIN_FILENO, &err);
-	if (rc)
-		return refuse(w.name, &err);
+	if (rc) {
+		rc = refuse(w.name, &err);
+		/* The sandbox, if it was started already, ends with us. */
+		_exit(rc);
+	}
 	uv_run(&w.loop, UV_RUN_DEFAULT);
 	/* Close callbacks: the ledger's last lines are written in one. */
 	while (!w.ext && uv_run(&w.loop, UV_RUN_NOWAIT))

@@ -36,6 +36,7 @@ static const struct {
 #endif
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -43,10 +44,12 @@ static const struct {
 #define QUIET_MS   1000
 #define LINGER_MS  30000
 #define FLUSH_MS   2000
+#define FLUSHES	   3 /* after the last thing worth one: see touch() */
 #define READ_SIZE  ((size_t)256 << 10)
 #define KEEP_QUEUE ((size_t)256 << 10)
 #define MAX_NEWS   1024 /* refusals waiting to be shown */
 #define LAST_WORDS ((size_t)4 << 20)
+#define MAX_TOLD   100 /* lines about its frames that the user is shown */
 #define MAX_TOLD   100 /* lines about its frames that the user is shown */
 
 enum phase {
@@ -79,6 +82,8 @@ struct zb_extension {
 	unsigned told;
 	struct zb_framer framer;
 	struct zb_med_out from_ext, from_host;
+	unsigned flushes;  /* still to come */
+	atomic_bool dirty; /* records since the last flush */
 	uint64_t exit_time;
 	struct zb_exit exit;
 	char reason[640];
@@ -129,6 +134,28 @@ static uint64_t limit(const struct zb_extension *e, enum zb_limit l)
 	return zb_plan_limit(&e->prepared.plan, l);
 }
 
+/* ---- flushing ---- */
+
+static void on_flush(uv_timer_t *t)
+{
+	struct zb_extension *e = t->data;
+
+	if (atomic_exchange(&e->dirty, false))
+		e->flushes = FLUSHES;
+	zb_ledger_flush(e->ledger);
+	if (!--e->flushes)
+		uv_timer_stop(t);
+}
+
+/* Something was recorded or logged: flush for a while. The timer does not run
+ * for nothing, as any timer makes every wait of the loop dearer. */
+static void touch(struct zb_extension *e)
+{
+	e->flushes = FLUSHES;
+	if (!uv_is_active((uv_handle_t *)&e->flush_timer) && e->phase < ENDED)
+		uv_timer_start(&e->flush_timer, on_flush, FLUSH_MS, FLUSH_MS);
+}
+
 /* ---- news from other threads ---- */
 
 static void free_news(struct news *n)
@@ -173,6 +200,8 @@ static void on_denial(void *ctx, struct zb_denial *d)
 	struct zb_extension *e = ctx;
 
 	zb_ledger_record(e->ledger, d);
+	if (!atomic_exchange(&e->dirty, true))
+		uv_async_send(&e->wake);
 }
 
 static void on_exit_news(void *ctx, const struct zb_exit *exit)
@@ -379,6 +408,8 @@ static void on_wake(uv_async_t *h)
 {
 	struct zb_extension *e = h->data;
 
+	if (atomic_load(&e->dirty))
+		touch(e);
 	if (e->ops->denied)
 		show_news(e);
 	if (!e->freed)
@@ -456,17 +487,20 @@ static void write_queue(struct zb_extension *e)
 		e->write_busy = true;
 }
 
-/* @line and a newline, at once if the pipe takes them. */
+/* @line and a newline, at once if the pipe takes them. A line that still has
+ * its own newline behind it is one piece. */
 static int write_line(struct zb_extension *e, const char *line, size_t len)
 {
-	uv_buf_t b[2] = {uv_buf_init((char *)(uintptr_t)line, (unsigned)len),
-			 uv_buf_init((char[]){'\n'}, 1)};
+	bool whole = line[len] == '\n';
+	uv_buf_t b[2] = {
+		uv_buf_init((char *)(uintptr_t)line, (unsigned)(len + whole)),
+		uv_buf_init((char[]){'\n'}, 1)};
 	size_t done = 0;
 
 	if (e->stdin_gone || e->close_wanted)
 		return ZB_ESYS;
 	if (!e->write_busy && !e->queue.len) {
-		int n = uv_try_write((uv_stream_t *)&e->in, b, 2);
+		int n = uv_try_write((uv_stream_t *)&e->in, b, whole ? 1 : 2);
 
 		if (n < 0 && n != UV_EAGAIN) {
 			stdin_broke(e);
@@ -525,6 +559,8 @@ static void record(struct zb_extension *e, struct zb_med_out *o,
 		   void (*log)(struct zb_extension *e, const char *text))
 {
 	without_mediator(o);
+	if (o->n_denials || o->log.n)
+		touch(e);
 	for (size_t i = 0; i < o->n_denials; i++)
 		zb_ledger_record(e->ledger, &o->denials[i]);
 	for (size_t i = 0; i < o->log.n; i++)
@@ -748,17 +784,12 @@ static void on_err(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
 	struct zb_extension *e = s->data;
 
-	if (n > 0)
+	if (n > 0) {
 		zb_ledger_stderr(e->ledger, b->base, (size_t)n);
-	else if (n < 0)
+		touch(e);
+	} else if (n < 0) {
 		close_handle(e, (uv_handle_t *)s);
-}
-
-static void on_flush(uv_timer_t *t)
-{
-	struct zb_extension *e = t->data;
-
-	zb_ledger_flush(e->ledger);
+	}
 }
 
 static void on_no_hello(uv_timer_t *t)
@@ -975,9 +1006,11 @@ static void begin(struct zb_extension *e)
 	for (size_t i = 0; i < p->plan.notices.n; i++)
 		zb_extension_tell(e, "%s", p->plan.notices.v[i]);
 	record_env(e);
+	/* The loop's clock stood still since its last turn, and many others
+	 * may have been started since. */
+	uv_update_time(e->loop);
 	if (hello < UINT64_MAX / 1000)
 		uv_timer_start(&e->hello_timer, on_no_hello, hello * 1000, 0);
-	uv_timer_start(&e->flush_timer, on_flush, FLUSH_MS, FLUSH_MS);
 	uv_unref((uv_handle_t *)&e->flush_timer);
 	set_reading(e);
 	uv_read_start((uv_stream_t *)&e->err, alloc_room, on_err);

@@ -18,7 +18,8 @@ struct zb_extension;
 /* None may be NULL but @say, @denied and @drained. Any of them may call any
  * function below; zb_extension_free() takes effect after it returned. */
 struct zb_extension_ops {
-	/* A line that may go to the agent's side (no \n). @info says what the
+	/* A line that may go to the agent's side (no \n; line[len] can be
+	 * read, and often is the \n that it had). @info says what the
 	 * extension's line was; NULL for a line that the mediator itself has
 	 * to say (an error result in place of a refused reply). */
 	void (*frame)(void *ctx, struct zb_extension *e, const char *line,
@@ -61,7 +62,8 @@ struct zb_extension_config {
 int zb_extension_start(struct zb_extension **out,
 		       const struct zb_extension_config *cfg,
 		       struct zb_error *err);
-/* A host-side line for the extension (no \n): mediated, then queued.
+/* A host-side line for the extension (no \n, but line[len] must be readable:
+ * it may be one): mediated, then queued.
  * Return: 0 (also when the mediator withheld it); ZB_ELIMIT when the bound is
  * reached (and until drained()), ZB_ESYS when its stdin is closed: nothing was
  * queued. */

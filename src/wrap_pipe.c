@@ -1,8 +1,8 @@
 /* wrap_pipe.c - lines from and to zot.
  *
  * In the usual case a line costs no copy on its way out: it is written from
- * where it lies, together with its newline, by one writev. Only what the pipe
- * does not take is copied.
+ * where it lies, together with its newline. Only what the pipe does not take
+ * is copied.
  *
  * While zot's lines cannot be passed on (the extension does not read), its
  * pipe is not read either. Its end would then go unnoticed, so that is asked
@@ -244,8 +244,10 @@ static void write_queue(struct zb_wrap_out *out)
 
 void zb_wrap_out_line(struct zb_wrap_out *out, const char *line, size_t len)
 {
-	uv_buf_t b[2] = {uv_buf_init((char *)(uintptr_t)line, (unsigned)len),
-			 uv_buf_init((char[]){'\n'}, 1)};
+	bool whole = line[len] == '\n';
+	uv_buf_t b[2] = {
+		uv_buf_init((char *)(uintptr_t)line, (unsigned)(len + whole)),
+		uv_buf_init((char[]){'\n'}, 1)};
 	size_t done = 0;
 
 	if (out->gone || out->closed)
@@ -256,7 +258,8 @@ void zb_wrap_out_line(struct zb_wrap_out *out, const char *line, size_t len)
 		return;
 	}
 	if (!out->busy && !out->queue.len) {
-		int n = uv_try_write((uv_stream_t *)&out->pipe, b, 2);
+		int n = uv_try_write((uv_stream_t *)&out->pipe, b,
+				     whole ? 1 : 2);
 
 		if (n < 0 && n != UV_EAGAIN) {
 			broke(out);

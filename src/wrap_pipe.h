@@ -49,7 +49,8 @@ struct zb_wrap_out {
 };
 int zb_wrap_out_open(struct zb_wrap_out *out, uv_loop_t *loop, int fd,
 		     struct zb_error *err);
-/* Write @line and a newline, at once if the pipe takes it, else later. */
+/* Write @line and a newline, at once if the pipe takes it, else later.
+ * line[@len] must be readable; if it is the newline, so much the better. */
 void zb_wrap_out_line(struct zb_wrap_out *out, const char *line, size_t len);
 /* Is so much waiting that the writer should stop? Then drained() follows. */
 bool zb_wrap_out_full(struct zb_wrap_out *out);
