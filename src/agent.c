@@ -543,6 +543,7 @@ static int start(struct member *m, struct zb_prepared *p, struct zb_error *err)
 					  .log_fd = -1,
 					  .session = cfg->session};
 
+	uv_update_time(cfg->loop);
 	m->spawned = uv_now(cfg->loop);
 	return zb_extension_start(&m->pub.ext, &ext, err);
 }

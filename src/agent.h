@@ -74,6 +74,8 @@ int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 		 struct zb_error *err);
 /* Load one; its start goes on in parallel with the others. @label: what to
  * call it until its manifest is read. A failure makes a member that is GONE.
+ * Making a sandbox takes a while: whoever adds many lets the loop turn
+ * (UV_RUN_NOWAIT) after each, so that none waits for the last one's.
  * @target's strings must live as long as the agent. */
 int zb_agent_add(struct zb_agent *a, const char *label,
 		 const struct zb_target *target, struct zb_error *err);

@@ -296,7 +296,7 @@ static void on_closed(void *ctx)
 	(void)ctx;
 }
 
-static int add_members(struct round *r, struct zb_error *err)
+static int add_members(struct round *r, uv_loop_t *loop, struct zb_error *err)
 {
 	int rc = 0;
 
@@ -306,6 +306,7 @@ static int add_members(struct round *r, struct zb_error *err)
 		r->patient_of[r->n_members++] = i;
 		rc = zb_agent_add(r->agent, r->d->v[i].found->name,
 				  &r->targets[i], err);
+		uv_run(loop, UV_RUN_NOWAIT);
 	}
 	return rc;
 }
@@ -344,7 +345,7 @@ static int examine_running(struct round *r, struct zb_error *err)
 		return zb_fail(err, ZB_ESYS, "cannot make an event loop");
 	rc = zb_agent_new(&r->agent, &cfg, err);
 	if (!rc)
-		rc = add_members(r, err);
+		rc = add_members(r, &loop, err);
 	if (!rc) {
 		zb_agent_begin(r->agent);
 		uv_run(&loop, UV_RUN_DEFAULT);
