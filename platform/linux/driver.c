@@ -12,8 +12,10 @@
 #include "config.h"
 
 #include "cleanup.h"
+#include "enforce.h"
 #include "fdutil.h"
 #include "platform/linux/broker.h"
+#include "platform/linux/bwrap_args.h"
 #include "platform/linux/driver.h"
 #include "platform/linux/launch.h"
 #include "platform/linux/layers.h"
@@ -290,11 +292,49 @@ static int start_broker(struct zb_proc *p, const struct zb_host *host,
 	return zb_broker_start(&p->broker, &cfg, err);
 }
 
+/* Is there a rule that nothing enforces? Whoever made the plan may have asked
+ * already; what starts it must not depend on that. */
+static int check_rules(const struct zb_plan *plan, struct zb_error *err)
+{
+	struct zb_rule_status *rules = NULL;
+	size_t n = 0;
+	int rc = zb_bwrap_rules(plan, &rules, &n, err);
+
+	zb_rule_statuses_done(rules, n);
+	return rc;
+}
+
+/* Does the plan need what this kernel lacks? Before 5.19 a signal may break off
+ * a call that the broker is just carrying out, and it would be made again. */
+static int check_kernel(const struct zb_plan *plan, const struct zb_host *host,
+			struct zb_error *err)
+{
+	const unsigned change = ZB_MAY_WRITE | ZB_MAY_CREATE;
+
+	for (size_t i = 0; !host->wait_killable && i < plan->n_places; i++) {
+		const struct zb_place *p = &plan->places[i];
+
+		if ((p->carved || p->brokered) && p->rights & change)
+			return zb_fail(err, ZB_EUNSUPPORTED,
+				       "%s: changes there are made by the "
+				       "broker, which needs seccomp's "
+				       "WAIT_KILLABLE_RECV; use Linux 5.19 or "
+				       "newer, or a grant without exceptions",
+				       p->path);
+	}
+	return 0;
+}
+
 static int bring_up(struct zb_proc *p, const struct zb_host *host,
 		    const int stdio[3], struct zb_error *err)
 {
-	int rc = zb_launch_start(&p->launch, p->plan, host, stdio, err);
+	int rc = check_rules(p->plan, err);
 
+	if (rc == 0)
+		rc = check_kernel(p->plan, host, err);
+	if (rc)
+		return rc;
+	rc = zb_launch_start(&p->launch, p->plan, host, stdio, err);
 	if (rc == ZB_EUNSUPPORTED)
 		return zb_probe_explain(host, err);
 	if (rc)

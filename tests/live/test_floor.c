@@ -1297,6 +1297,52 @@ static void masked_proc(void)
 	ok(wait_child(pid) == 0, "a masked /proc is recognised");
 }
 
+static void not_enforceable(void)
+{
+	char value[] = "example.org:443", file[] = "a scope";
+	struct zb_rule rule = {.value = value, .origin = {.file = file}};
+	struct zb_error err = {0};
+	struct made m;
+	struct box b;
+	int rc;
+
+	make(&m);
+	m.plan.scope.net_connect =
+		(struct zb_rules){.v = &rule, .n = 1, .set = true};
+	rc = start(&b, &m, &err, "exit", "0");
+	ok(rc == ZB_EUNSUPPORTED && !b.proc,
+	   "a rule that nothing enforces: nothing starts");
+	has(err.msg, value, "and it is named");
+	finish(&b);
+	unmake(&m);
+}
+
+/* A kernel before 5.19, as far as the driver is told. */
+static void not_killable(void)
+{
+	bool saved = host.wait_killable;
+	struct zb_error err = {0};
+	struct made m;
+	struct box b;
+	int rc;
+
+	host.wait_killable = false;
+	make(&m);
+	rc = start(&b, &m, &err, "exit", "0");
+	ok(rc == 0, "without WAIT_KILLABLE_RECV a plain plan starts: %s",
+	   err.msg);
+	finish(&b);
+	unmake(&m);
+	make(&m);
+	add(&m, ZB_PLACE_GRANT, "/grant", dir, EVERY)->carved = true;
+	rc = start(&b, &m, &err, "exit", "0");
+	ok(rc == ZB_EUNSUPPORTED, "one with exceptions in a grant does not");
+	has(err.msg, "/grant", "and says which");
+	finish(&b);
+	unmake(&m);
+	host.wait_killable = saved;
+}
+
 static void this_host(void)
 {
 	struct zb_error err = {0};
@@ -1343,6 +1389,8 @@ static void all(void)
 	main_thread_only();
 	swapped_paths();
 	nothing_for_bwrap();
+	not_killable();
+	not_enforceable();
 	other_bwraps();
 	taken_listener();
 	no_namespaces_left();
