@@ -720,11 +720,11 @@ static int begin(struct zb_launch *l, struct inherit *in,
 			       "bubblewrap (bwrap) is not installed");
 	if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) < 0)
 		return zb_fail_sys(err, errno, "make a pipe");
-	l->messages = pipes[0];
+	l->messages = lift(pipes[0]);
 	messages = lift(pipes[1]);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return zb_fail_sys(err, errno, "make a socket pair");
-	l->ctrl = pair[0];
+	l->ctrl = lift(pair[0]);
 	fds[1] = inherit(in, lift(pair[1]));
 	setsockopt(l->ctrl, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	for (int i = 0; stdio && i < 3; i++) {
