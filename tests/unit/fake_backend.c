@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ static struct {
 	const char *name;
 	fake_main *program;
 } programs[MAX_PROGRAMS];
-static unsigned n_programs, started, alive;
+static unsigned n_programs, started;
+static atomic_uint alive; /* reaped on other threads */
 static int last_signal;
 
 void fake_program(const char *name, fake_main *program)
