@@ -1,9 +1,9 @@
 /* discover.c - reading the extension directories. */
 #include "config.h"
 
+#include "chain.h"
 #include "cleanup.h"
 #include "discover.h"
-#include "scope.h"
 #include "text.h"
 
 #include <dirent.h>
@@ -42,27 +42,6 @@ void zb_found_list_done(struct zb_found_list *l)
 	*l = (struct zb_found_list){0};
 }
 
-/* Does a scope file say anything besides what it extends? */
-static bool says_more(const struct zb_scope *s)
-{
-	const struct zb_rules *lists[] = {
-		&s->fs_read,	 &s->fs_write,	 &s->fs_exec,  &s->fs_deny,
-		&s->net_connect, &s->net_listen, &s->net_unix, &s->env_pass,
-	};
-
-	for (size_t i = 0; i < ZB_ARRAY_LEN(lists); i++)
-		if (lists[i]->set)
-			return true;
-	for (size_t i = 0; i < ZB_VERB_COUNT; i++)
-		if (s->verbs[i].set)
-			return true;
-	for (size_t i = 0; i < ZB_LIMIT_COUNT; i++)
-		if (s->limits[i].set)
-			return true;
-	return s->state_set || s->n_env_set || s->intercept_set ||
-	       s->on_failure_set || s->ledger_set;
-}
-
 char *zb_box_policy(const struct zb_store *store, const char *box)
 {
 	zb_auto(free) char *path = zb_store_box(store, box, "scope.json");
@@ -74,7 +53,7 @@ char *zb_box_policy(const struct zb_store *store, const char *box)
 	    !zb_scope_parse(&scope, path, zb_buf_str(&text), text.len, NULL,
 			    NULL)) {
 		word = zb_strf("%s%s", scope.extends ? scope.extends : "none",
-			       says_more(&scope) ? "+scope" : "");
+			       zb_scope_says_more(&scope) ? "+scope" : "");
 		zb_scope_done(&scope);
 	}
 	zb_buf_done(&text);

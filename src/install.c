@@ -2,6 +2,7 @@
  * of steps that makes a kill harmless. */
 #include "config.h"
 
+#include "chain.h"
 #include "cleanup.h"
 #include "discover.h"
 #include "fdutil.h"
@@ -228,18 +229,12 @@ static int check_free(struct job *j, struct zb_error *err)
 		       j->manifest.name, j->box);
 }
 
-static bool is_preset(const char *name)
-{
-	return !strcmp(name, "strict") || !strcmp(name, "standard") ||
-	       !strcmp(name, "observe");
-}
-
 /* --policy as `extends` has it: a preset's name or a real path. */
 static int policy_word(struct job *j, struct zb_error *err)
 {
 	const char *given = j->req->policy ? j->req->policy : "strict";
 
-	if (is_preset(given)) {
+	if (zb_is_preset(given)) {
 		j->policy = zb_strdup(given);
 		return j->policy ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
 	}
