@@ -13,8 +13,8 @@
  *
  * Ownership. Threads are detached and each holds a reference: one that hangs
  * in a dead file server does not keep zb_broker_stop() from returning. It
- * then finds a listener that answers nothing and a recorder that says
- * nothing, and frees what it was the last to hold. */
+ * then finds a listener that answers nothing, a plan that has gone and a
+ * recorder that says nothing, and frees what it was the last to hold. */
 #include "config.h"
 
 #include "platform/linux/broker_int.h"
@@ -67,6 +67,7 @@ static void release(struct zb_broker *b)
 		close(b->listener);
 	if (b->wake >= 0)
 		close(b->wake);
+	pthread_rwlock_destroy(&b->plan_lock);
 	pthread_mutex_destroy(&b->lock);
 	pthread_cond_destroy(&b->change);
 	free(b);
@@ -378,6 +379,7 @@ static void init_locks(struct zb_broker *b)
 {
 	pthread_condattr_t attr;
 
+	pthread_rwlock_init(&b->plan_lock, NULL);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -529,6 +531,9 @@ void zb_broker_stop(struct zb_broker *b)
 	zb_workers_stop(&b->workers);
 	wait_while(b, deciding);
 	retire_listener(b);
+	pthread_rwlock_wrlock(&b->plan_lock);
+	b->plan = NULL; /* its owner may free it now */
+	pthread_rwlock_unlock(&b->plan_lock);
 	if (b->recorder) {
 		zb_recorder_finish(b->recorder);
 		wait_while(b, recording);

@@ -121,12 +121,50 @@ static bool is_fs(enum zb_op op)
 }
 
 /* Is this refusal to leave no record? */
-static bool is_unrecorded(const struct zb_broker *b, const struct zb_refusal *r)
+static bool is_unrecorded(const struct zb_plan *plan,
+			  const struct zb_refusal *r)
 {
-	if (r->op == ZB_OP_FS_READ && b->plan->ledger == ZB_LEDGER_WRITES)
+	if (r->op == ZB_OP_FS_READ && plan->ledger == ZB_LEDGER_WRITES)
 		return true;
-	return is_fs(r->op) && r->target &&
-	       zb_plan_is_quiet(b->plan, r->target);
+	return is_fs(r->op) && r->target && zb_plan_is_quiet(plan, r->target);
+}
+
+enum zb_verdict zb_ask(struct zb_broker *b, const struct zb_query *q)
+{
+	enum zb_verdict v = ZB_DENY;
+
+	pthread_rwlock_rdlock(&b->plan_lock);
+	if (b->plan)
+		v = zb_evaluate_fast(b->plan, q);
+	pthread_rwlock_unlock(&b->plan_lock);
+	return v;
+}
+
+/* The answer in words. Return: is it to be recorded? */
+static bool explain(struct zb_broker *b, const struct zb_refusal *r,
+		    struct zb_answer *a)
+{
+	struct zb_query q = {
+		.op = r->op,
+		.target = r->judged ? r->judged : r->target,
+		.place = r->place,
+		.is_dir = r->is_dir,
+		.exists = r->exists,
+	};
+	bool yes = false;
+
+	pthread_rwlock_rdlock(&b->plan_lock);
+	if (b->plan) {
+		yes = !is_unrecorded(b->plan, r);
+		if (!r->why)
+			zb_evaluate(b->plan, &q, a);
+	}
+	pthread_rwlock_unlock(&b->plan_lock);
+	if (r->why) {
+		a->rule = zb_strdup(r->why);
+		a->why_not = zb_strdup("no grant changes that");
+	}
+	return yes;
 }
 
 static void note(struct zb_call *c, const struct zb_refusal *r,
@@ -162,29 +200,16 @@ static void note(struct zb_call *c, const struct zb_refusal *r,
 
 void zb_refuse(struct zb_call *c, const struct zb_refusal *r)
 {
-	struct zb_query q = {
-		.op = r->op,
-		.target = r->judged ? r->judged : r->target,
-		.place = r->place,
-		.is_dir = r->is_dir,
-		.exists = r->exists,
-	};
 	struct zb_answer a = {.place = -1};
-	int err = r->err;
+	bool record = explain(c->b, r, &a);
+	int err = r->err ? r->err : a.err_no;
 
-	if (r->why) {
-		a.rule = zb_strdup(r->why);
-		a.why_not = zb_strdup("no grant changes that");
-	} else {
-		zb_evaluate(c->b->plan, &q, &a);
-		err = err ? err : a.err_no;
-	}
 	err = err > 0 ? err : EACCES;
 	zb_say_errno(c, err);
-	if (is_unrecorded(c->b, r))
-		zb_answer_done(&a);
-	else
+	if (record)
 		note(c, r, &a, err);
+	else
+		zb_answer_done(&a);
 }
 
 enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b)
@@ -194,31 +219,9 @@ enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b)
 	return a == ZB_ALLOW ? b : a;
 }
 
-bool zb_is_uniform(const struct zb_place *p)
-{
-	switch (p->kind) {
-	case ZB_PLACE_SYSTEM:
-	case ZB_PLACE_RUNTIME:
-	case ZB_PLACE_EXTENSION:
-	case ZB_PLACE_DATA:
-	case ZB_PLACE_HOME:
-	case ZB_PLACE_TMP:
-	case ZB_PLACE_GRANT:
-	case ZB_PLACE_TEXT:
-		return !p->carved && !p->brokered;
-	case ZB_PLACE_LINK:
-	case ZB_PLACE_PIN:
-	case ZB_PLACE_DIR:
-	case ZB_PLACE_PROC:
-	case ZB_PLACE_DEV:
-		break;
-	}
-	return false;
-}
-
 enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f)
 {
-	const struct zb_plan *plan = c->b->plan;
+	const struct zb_jail_mount *m = zb_jail_mount(&c->b->jail, f->mnt);
 	struct zb_query q = {
 		.op = op,
 		.place = f->place,
@@ -226,9 +229,9 @@ enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f)
 		.exists = true,
 	};
 
-	if (f->place >= 0 && is_fs(op) &&
-	    zb_is_uniform(&plan->places[f->place])) {
-		q.target = plan->places[f->place].path;
+	if (m && m->place >= 0 && m->uniform && is_fs(op)) {
+		/* the place's own path serves, the object's is not needed */
+		q.target = m->path;
 	} else {
 		int rc = zb_spot_name(&c->b->jail, f);
 
@@ -238,7 +241,7 @@ enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f)
 		}
 		q.target = f->path;
 	}
-	return zb_evaluate_fast(plan, &q);
+	return zb_ask(c->b, &q);
 }
 
 enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
@@ -246,7 +249,7 @@ enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
 {
 	struct zb_query q = {.op = op, .target = target, .place = -1};
 
-	return zb_evaluate_fast(c->b->plan, &q);
+	return zb_ask(c->b, &q);
 }
 
 void zb_refuse_found(struct zb_call *c, enum zb_op op, struct zb_spot *f,
@@ -428,7 +431,7 @@ enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
 		.is_dir = n->exists && S_ISDIR(n->mode),
 		.exists = n->exists,
 	};
-	enum zb_verdict v = zb_evaluate_fast(c->b->plan, &q);
+	enum zb_verdict v = zb_ask(c->b, &q);
 
 	/* A new name could be another spelling of one that is denied. */
 	if (v == ZB_ALLOW_BROKERED && zb_jail_folds(&c->b->jail, n->dir->mnt))

@@ -33,6 +33,9 @@ struct zb_row {
 
 struct zb_broker {
 	struct zb_broker_config cfg;
+	/* Held for reading while the plan is used; NULL once the broker was
+	 * given up, whose owner may free it then. */
+	pthread_rwlock_t plan_lock;
 	const struct zb_plan *plan;
 	struct zb_jail jail;
 	int listener;
@@ -133,9 +136,9 @@ struct zb_refusal {
 /* Say the errno and note the denial. */
 void zb_refuse(struct zb_call *c, const struct zb_refusal *r);
 
-/* broker.c: judging. Is the answer the same for all that exists in the place?
- * Then its own path serves, and the object's need not be looked up. */
-bool zb_is_uniform(const struct zb_place *p);
+/* Judging. zb_ask() is the evaluator's fast form: ZB_DENY once the plan has
+ * gone. */
+enum zb_verdict zb_ask(struct zb_broker *b, const struct zb_query *q);
 enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f);
 enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
 				const char *target);

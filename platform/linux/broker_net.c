@@ -119,20 +119,19 @@ static void refuse(struct zb_call *c, const struct request *q, enum zb_op op,
 {
 	struct zb_query query = {.op = op, .target = q->addr.text, .place = -1};
 
-	zb_refuse(c,
-		  &(struct zb_refusal){
-			  .op = op,
-			  .asked = q->addr.text,
-			  .target = q->addr.text,
-			  .place = -1,
-			  .ask = ask,
-			  .err = err,
-			  .evidence = ev,
-			  .why = zb_evaluate_fast(c->b->plan, &query) == ZB_DENY
-					 ? NULL
-					 : "nothing leads out of this "
-					   "sandbox's network",
-		  });
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = op,
+			     .asked = q->addr.text,
+			     .target = q->addr.text,
+			     .place = -1,
+			     .ask = ask,
+			     .err = err,
+			     .evidence = ev,
+			     .why = zb_ask(c->b, &query) == ZB_DENY
+					    ? NULL
+					    : "nothing leads out of this "
+					      "sandbox's network",
+		     });
 }
 
 static void refuse_outside(struct zb_call *c, const struct request *q)

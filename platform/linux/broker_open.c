@@ -286,56 +286,52 @@ static size_t dir_len(const char *path)
 /* Does @path lie in a directory known by now, and may it be read? */
 static bool is_known(struct zb_call *c, const char *path)
 {
-	const struct zb_plan *plan = c->b->plan;
 	size_t len = dir_len(path);
-	const struct zb_memo *m = memo_of(c, path, len);
+	const struct zb_memo *memo = memo_of(c, path, len);
 	struct zb_query q = {.op = ZB_OP_FS_READ, .exists = true};
+	const struct zb_jail_mount *m;
 	struct statx sx;
 
-	if (m->len != len || !len || memcmp(m->dir, path, len) != 0 ||
+	if (memo->len != len || !len || memcmp(memo->dir, path, len) != 0 ||
 	    strlen(path + len + 1) > NAME_MAX)
 		return false;
-	q.place = zb_jail_place(&c->b->jail, m->mnt);
-	if (q.place < 0)
+	m = zb_jail_mount(&c->b->jail, memo->mnt);
+	if (!m || m->place < 0)
 		return false;
-	q.target = plan->places[q.place].path;
 	if (statx(c->b->jail.root, path + 1,
 		  AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC,
 		  STATX_TYPE | STATX_MNT_ID, &sx)) {
 		if (errno != ENOENT)
 			return false;
 		q.exists = false;
-	} else if (sx.stx_mnt_id != m->mnt ||
+	} else if (sx.stx_mnt_id != m->id ||
 		   (!S_ISREG(sx.stx_mode) && !S_ISDIR(sx.stx_mode))) {
 		return false;
 	}
 	q.is_dir = q.exists && S_ISDIR(sx.stx_mode);
-	return zb_evaluate_fast(plan, &q) == ZB_ALLOW;
+	q.place = m->place;
+	q.target = m->path;
+	return zb_ask(c->b, &q) == ZB_ALLOW;
 }
 
 /* Keep the directory of what was just found at @path. */
 static void remember(struct zb_call *c, const char *path)
 {
-	const unsigned changes = ZB_MAY_WRITE | ZB_MAY_CREATE;
 	const struct zb_spot *f = &c->found;
-	const struct zb_place *p;
+	const struct zb_jail_mount *m = zb_jail_mount(&c->b->jail, f->mnt);
 	size_t len = dir_len(path);
-	struct zb_memo *m;
+	struct zb_memo *memo;
 
-	if (f->place < 0 || !len || strcmp(f->path, path) != 0)
+	if (!m || m->place < 0 || !m->steady || !len ||
+	    strcmp(f->path, path) != 0)
 		return;
-	p = &c->b->plan->places[f->place];
-	if (!p->is_dir || p->rights & changes || !zb_is_uniform(p))
+	memo = memo_of(c, path, len);
+	memo->mnt = f->mnt;
+	if (memo->len == len && !memcmp(memo->dir, path, len))
 		return;
-	m = memo_of(c, path, len);
-	if (m->len == len && !memcmp(m->dir, path, len)) {
-		m->mnt = f->mnt;
-		return;
-	}
-	free(m->dir);
-	m->dir = zb_strndup(path, len);
-	m->len = m->dir ? len : 0;
-	m->mnt = f->mnt;
+	free(memo->dir);
+	memo->dir = zb_strndup(path, len);
+	memo->len = memo->dir ? len : 0;
 }
 
 void zb_forget_memos(struct zb_call *c)

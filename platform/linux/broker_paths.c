@@ -128,8 +128,9 @@ static bool two_names(struct zb_call *c, enum zb_op op, enum zb_op op2,
  * stop denying where it lay: mv then copies, and each open is judged. */
 static bool moves_patterns(const struct zb_call *c, const struct zb_name *n)
 {
-	return n->exists && S_ISDIR(n->mode) && n->place >= 0 &&
-	       c->b->plan->places[n->place].carved;
+	const struct zb_jail_mount *m = zb_jail_mount(&c->b->jail, n->dir->mnt);
+
+	return n->exists && S_ISDIR(n->mode) && m && m->carved;
 }
 
 void zb_call_rename(struct zb_call *c)

@@ -109,24 +109,23 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static const struct zb_jail_mount *mount_of(const struct zb_jail *j,
-					    uint64_t mnt)
+const struct zb_jail_mount *zb_jail_mount(const struct zb_jail *j, uint64_t id)
 {
-	struct zb_jail_mount key = {.id = mnt};
+	struct zb_jail_mount key = {.id = id};
 
 	return bsearch(&key, j->mounts, j->n_mounts, sizeof(key), by_id);
 }
 
-int zb_jail_place(const struct zb_jail *j, uint64_t mnt)
+int zb_jail_place(const struct zb_jail *j, uint64_t id)
 {
-	const struct zb_jail_mount *m = mount_of(j, mnt);
+	const struct zb_jail_mount *m = zb_jail_mount(j, id);
 
 	return m ? m->place : -1;
 }
 
-bool zb_jail_folds(const struct zb_jail *j, uint64_t mnt)
+bool zb_jail_folds(const struct zb_jail *j, uint64_t id)
 {
-	const struct zb_jail_mount *m = mount_of(j, mnt);
+	const struct zb_jail_mount *m = zb_jail_mount(j, id);
 
 	return m && m->folds;
 }
@@ -188,50 +187,90 @@ static bool is_folding(int fd)
 	return folds;
 }
 
+static bool is_uniform(const struct zb_place *p)
+{
+	switch (p->kind) {
+	case ZB_PLACE_SYSTEM:
+	case ZB_PLACE_RUNTIME:
+	case ZB_PLACE_EXTENSION:
+	case ZB_PLACE_DATA:
+	case ZB_PLACE_HOME:
+	case ZB_PLACE_TMP:
+	case ZB_PLACE_GRANT:
+	case ZB_PLACE_TEXT:
+		return !p->carved && !p->brokered;
+	case ZB_PLACE_LINK:
+	case ZB_PLACE_PIN:
+	case ZB_PLACE_DIR:
+	case ZB_PLACE_PROC:
+	case ZB_PLACE_DEV:
+		break;
+	}
+	return false;
+}
+
+static void describe(struct zb_jail_mount *m, const struct zb_place *p, int fd)
+{
+	const unsigned changes = ZB_MAY_WRITE | ZB_MAY_CREATE;
+
+	m->carved = p->carved;
+	m->folds = p->carved && is_folding(fd);
+	m->uniform = is_uniform(p);
+	m->steady = m->uniform && p->is_dir && !(p->rights & changes);
+}
+
 /* Note the mount that place @i stands on. A place that has none of its own
  * takes that of its parent away from the map: what is there can then be told
- * apart by path only. */
-static void add_mount(struct zb_jail *j, int i)
+ * apart by path only. Return: false when out of memory. */
+static bool add_mount(struct zb_jail *j, const struct zb_plan *plan, int i)
 {
-	const struct zb_place *p = &j->plan->places[i];
+	const struct zb_place *p = &plan->places[i];
+	struct zb_jail_mount m = {.place = i};
 	struct zb_spot f;
 	bool own;
 	zb_auto(fd) int fd = zb_jail_open(j->root, p->path, O_NOFOLLOW, INSIDE);
 
 	if (fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
-		return;
+		return true;
 	j->slow |= is_slow(fd);
 	if (p->kind == ZB_PLACE_PROC)
 		j->proc_dev = f.dev;
 	for (size_t k = 0; k < j->n_mounts; k++)
 		if (j->mounts[k].id == f.mnt) {
 			j->mounts[k].place = -1;
-			return;
+			return true;
 		}
-	j->mounts[j->n_mounts++] = (struct zb_jail_mount){
-		.id = f.mnt,
-		.place = own ? i : -1,
-		.folds = p->carved && is_folding(fd),
-	};
+	m.id = f.mnt;
+	m.path = zb_strdup(p->path);
+	if (!own)
+		m.place = -1;
+	describe(&m, p, fd);
+	j->mounts[j->n_mounts++] = m;
+	return m.path;
 }
 
 int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
 		 struct zb_error *err)
 {
-	*j = (struct zb_jail){.plan = plan, .root = root};
+	bool ok;
+
+	*j = (struct zb_jail){.root = root};
 	j->mounts = calloc(plan->n_places + 1, sizeof(*j->mounts));
-	if (!j->mounts) {
+	ok = j->mounts;
+	for (size_t i = 0; ok && i < plan->n_places; i++)
+		ok = add_mount(j, plan, (int)i);
+	if (!ok) {
 		zb_jail_done(j);
 		return zb_fail(err, ZB_ELIMIT, "broker: out of memory");
 	}
-	for (size_t i = 0; i < plan->n_places; i++)
-		add_mount(j, (int)i);
 	qsort(j->mounts, j->n_mounts, sizeof(*j->mounts), by_id);
 	return 0;
 }
 
 void zb_jail_done(struct zb_jail *j)
 {
+	for (size_t i = 0; i < j->n_mounts; i++)
+		free(j->mounts[i].path);
 	free(j->mounts);
 	if (j->root >= 0)
 		close(j->root);
@@ -423,11 +462,11 @@ static bool lists(int fd, const char *name, size_t len)
 	return yes;
 }
 
-/* Is @path, below place @p, spelled as on the disk? */
-static bool is_verbatim(const struct zb_jail *j, const struct zb_place *p,
+/* Is @path, below @place, spelled as on the disk? */
+static bool is_verbatim(const struct zb_jail *j, const char *place,
 			const char *path)
 {
-	const char *s = path + strlen(p->path);
+	const char *s = path + strlen(place);
 	char part[PATH_MAX];
 
 	while (*s == '/') {
@@ -447,17 +486,15 @@ static bool is_verbatim(const struct zb_jail *j, const struct zb_place *p,
 
 int zb_spot_name(const struct zb_jail *j, struct zb_spot *f)
 {
-	const struct zb_place *p;
+	const struct zb_jail_mount *m;
 
 	if (!f->path[0] && look_up_name(j, f))
 		return -ENOENT;
-	if (f->place < 0)
+	m = f->place < 0 ? NULL : zb_jail_mount(j, f->mnt);
+	if (!m || !m->carved)
 		return 0;
-	p = &j->plan->places[f->place];
-	if (!p->carved)
-		return 0;
-	if (!zb_path_below(f->path, p->path) ||
-	    (zb_jail_folds(j, f->mnt) && !is_verbatim(j, p, f->path)))
+	if (!zb_path_below(f->path, m->path) ||
+	    (m->folds && !is_verbatim(j, m->path, f->path)))
 		return -EACCES;
 	return 0;
 }

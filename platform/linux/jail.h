@@ -14,15 +14,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* One of its mounts. What is said of the place holds a copy: nothing here
+ * needs the plan any more. */
 struct zb_jail_mount {
 	uint64_t id;
-	int place;
-	bool folds; /* a name may have several spellings (case, short names) */
+	int place;  /* -1: several, told apart by path */
+	char *path; /* of the place */
+	bool carved;
+	bool folds;   /* carved, and a name may have several spellings */
+	bool uniform; /* the answer is the same for all that exists in it */
+	bool steady;  /* uniform, a directory, and not to be changed inside */
 };
 
 struct zb_jail {
-	const struct zb_plan *plan; /* borrowed */
-	int root;		    /* O_PATH of the sandbox's / */
+	int root; /* O_PATH of the sandbox's / */
 	struct zb_jail_mount *mounts;
 	size_t n_mounts;
 	uint64_t proc_dev; /* device of its /proc, 0: it has none */
@@ -30,15 +35,16 @@ struct zb_jail {
 		      looking at a path may block */
 };
 
-/* Takes @root, also on failure. */
+/* Takes @root, also on failure; @plan is looked at only now. */
 int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
 		 struct zb_error *err);
 void zb_jail_done(struct zb_jail *j);
-/* Place whose mount has @mnt for its id, or -1. */
-int zb_jail_place(const struct zb_jail *j, uint64_t mnt);
-/* Does the carved place on mount @mnt know several spellings of a name? */
-bool zb_jail_folds(const struct zb_jail *j, uint64_t mnt);
-
+/* The mount with @id, or NULL. */
+const struct zb_jail_mount *zb_jail_mount(const struct zb_jail *j, uint64_t id);
+/* Place whose mount has @id, or -1. */
+int zb_jail_place(const struct zb_jail *j, uint64_t id);
+/* Does the carved place on mount @id know several spellings of a name? */
+bool zb_jail_folds(const struct zb_jail *j, uint64_t id);
 /* openat2(2) with O_PATH. Return: a descriptor or a negative errno. */
 int zb_jail_open(int dir, const char *path, uint64_t flags, uint64_t resolve);
 
