@@ -548,6 +548,24 @@ static int start(struct member *m, struct zb_prepared *p, struct zb_error *err)
 	return zb_extension_start(&m->pub.ext, &ext, err);
 }
 
+/* Two of one name would share data, log and ledger, and answer for each other:
+ * the first one has it. */
+static int check_name(const struct member *m, const char *name,
+		      struct zb_error *err)
+{
+	for (size_t i = 0; i < m->a->n; i++) {
+		const struct member *o = m->a->members[i];
+
+		if (o != m && o->pub.ext && !strcmp(o->name, name))
+			return zb_fail(err, ZB_EPOLICY,
+				       "another extension called %s is loaded "
+				       "already, from %s",
+				       name,
+				       zb_extension_prepared(o->pub.ext)->dir);
+	}
+	return 0;
+}
+
 static int load(struct member *m, struct zb_error *err)
 {
 	struct zb_prepared p = {0};
@@ -555,6 +573,11 @@ static int load(struct member *m, struct zb_error *err)
 
 	if (rc) {
 		note_stored_guard(m);
+		return rc;
+	}
+	rc = check_name(m, p.plan.name, err);
+	if (rc) {
+		zb_prepared_done(&p);
 		return rc;
 	}
 	note_guard(m, &p.plan.scope);

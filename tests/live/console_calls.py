@@ -93,6 +93,10 @@ def names(w):
             "exts", c)
     w.contains(w.log("k2"), 'command "DEPLOY" already registered by k1 as '
                '"Deploy"; ignored', "its own log")
+    c = w.console(["./k2", w.path("k2") + "/"], "call both")
+    w.equal((c.rc, c.result(), len(c.of("load_error"))), (1, "k2", 1),
+            "two of one name: the first has it", c)
+    w.contains(c.err, "another extension called k2 is loaded already")
 
 
 @test("panels and keys", needs="sandbox")
