@@ -71,9 +71,10 @@ static void add_namespaces(struct list *l, const struct zb_bwrap_layers *layers)
 	if (layers->netns)
 		ADD(l, "--unshare-net");
 	ADD(l, "--die-with-parent", "--new-session", "--as-pid-1");
-	/* As root the payload would have every capability in its namespace. */
-	if (layers->caps)
-		ADD(l, "--cap-drop", "ALL");
+	/* As root the payload would have every capability in its namespace.
+	 * (An ordinary user's would have none even so: a program of the escape
+	 * suite, without this layer, keeps them.) */
+	ADD(l, layers->caps ? "--cap-drop" : "--cap-add", "ALL");
 	ADD(l, "--hostname", "sandbox");
 }
 
