@@ -572,6 +572,7 @@ static int load(struct member *m, struct zb_error *err)
 	int rc = zb_prepare(&p, m->a->cfg.store, &m->target, err);
 
 	if (rc) {
+		zb_prepared_done(&p);
 		note_stored_guard(m);
 		return rc;
 	}

@@ -581,13 +581,29 @@ static void on_drained(void *ctx, struct zb_extension *e)
 		flush_held(w);
 }
 
+/* The first instance is gone. A guard that cannot be had again is one that
+ * died: what it guards is blocked. */
+static void start_again(struct wrap *w)
+{
+	struct zb_error err = {0};
+
+	if (!start(w, &err))
+		return;
+	w->code = refuse(w->name, &err);
+	w->restarting = false;
+	uv_timer_stop(&w->beat);
+	if (w->guard.on)
+		flush_held(w);
+	else
+		leave(w);
+}
+
 /* It ended before hello, or because of what it wrote: the log has the reason
  * from the ledger; its first words on stderr are there as well. */
 static void on_ended(void *ctx, struct zb_extension *e,
 		     const struct zb_exit *exit, const char *reason)
 {
 	struct wrap *w = ctx;
-	struct zb_error err = {0};
 	bool broke = zb_extension_broke_protocol(e);
 	char why[700];
 
@@ -595,10 +611,7 @@ static void on_ended(void *ctx, struct zb_extension *e,
 	if (w->replacing && !w->leaving) {
 		w->replacing = false;
 		zb_extension_free(e);
-		if (!start(w, &err))
-			return;
-		w->code = refuse(w->name, &err);
-		leave(w);
+		start_again(w);
 		return;
 	}
 	if (!w->mirror && !w->signo && !w->leaving) {
@@ -632,8 +645,9 @@ static const struct zb_extension_ops extension_ops = {
 
 static int start(struct wrap *w, struct zb_error *err)
 {
+	/* The second instance of a restart is the same run. */
 	struct zb_target target = {
-		.name = w->name, .project = w->project, .run = true};
+		.name = w->name, .project = w->project, .run = !w->restarting};
 	struct zb_prepared p = {0};
 	struct zb_extension_config cfg = {.loop = &w->loop,
 					  .backend = zb_backend_native(),
@@ -645,10 +659,10 @@ static int start(struct wrap *w, struct zb_error *err)
 					  .log_fd = STDERR_FILENO};
 	int rc = zb_prepare(&p, &w->store, &target, err);
 
-	if (rc)
-		return rc;
-	zb_guard_done(&w->guard);
-	rc = zb_guard_init(&w->guard, &p.plan);
+	if (!rc) {
+		zb_guard_done(&w->guard);
+		rc = zb_guard_init(&w->guard, &p.plan);
+	}
 	if (!rc)
 		rc = zb_extension_start(&w->ext, &cfg, err);
 	if (rc)
