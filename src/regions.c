@@ -157,9 +157,14 @@ const struct zb_region *zb_region_around(const struct zb_regions *r, size_t i)
 {
 	const struct zb_region *best = NULL;
 
-	for (size_t j = 0; r->v[i].path && j < i; j++)
-		if (r->v[j].path && zb_path_below(r->v[i].path, r->v[j].path))
-			best = &r->v[j];
+	for (size_t j = 0; r->v[i].path && j < i; j++) {
+		const struct zb_region *q = &r->v[j];
+
+		/* Nothing lies in a file, whatever a plan says. */
+		if (q->path && zb_path_below(r->v[i].path, q->path) &&
+		    (q->place->is_dir || !strcmp(q->path, r->v[i].path)))
+			best = q;
+	}
 	return best;
 }
 
