@@ -31,15 +31,15 @@ AC_DEFUN([ZB_FLAGS], [
   AC_ARG_WITH([sanitizers], [AS_HELP_STRING([--with-sanitizers=LIST], [e.g. address,undefined (turns hardening off)])], [], [with_sanitizers=no])
   AC_ARG_ENABLE([fuzzing], [AS_HELP_STRING([--enable-fuzzing], [build the libFuzzer programs (clang)])], [], [enable_fuzzing=no])
   ZB_CFLAGS= ZB_LDFLAGS= ZB_CPPFLAGS=
-  m4_foreach_w([f], [-Wall -Wextra -Wpedantic -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  m4_foreach_w([ZB_EACH], [-Wall -Wextra -Wpedantic -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes
       -Wold-style-definition -Wwrite-strings -Wpointer-arith -Wcast-qual -Wundef -Wvla -Walloca -Wswitch-enum
       -Wimplicit-fallthrough -Wconversion -Wno-sign-conversion -Wdate-time
-      -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wno-gnu-statement-expression],
-    [ZB_TRY_CFLAG([ZB_CFLAGS], f)])
+      -Wlogical-op -Wduplicated-cond -Wduplicated-branches],
+    [ZB_TRY_CFLAG([ZB_CFLAGS], ZB_EACH)])
   AS_IF([test "$with_sanitizers" = no || test -z "$with_sanitizers"], [
-    m4_foreach_w([f], [-fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-strict-overflow
+    m4_foreach_w([ZB_EACH], [-fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-strict-overflow
         -fno-strict-aliasing -fno-delete-null-pointer-checks -ftrivial-auto-var-init=zero -fzero-call-used-regs=used-gpr],
-      [ZB_TRY_CFLAG([ZB_CFLAGS], f)])
+      [ZB_TRY_CFLAG([ZB_CFLAGS], ZB_EACH)])
     # Fortify needs optimisation, and a builder's own setting stands.
     AS_CASE([" $CFLAGS $CPPFLAGS "], [*FORTIFY_SOURCE*|*" -O0 "*], [], [ZB_CPPFLAGS="-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3"])
     ZB_PIE_CFLAGS=-fPIE ZB_PIE_LDFLAGS=-pie

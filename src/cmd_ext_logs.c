@@ -41,8 +41,8 @@ static void say_blind_spots(void)
 	struct zb_host host = {0};
 
 	zb_cmd_say("no denials are recorded; what could not be seen here:");
-	if (b->probe)
-		b->probe(&host, NULL);
+	if (b->look)
+		b->look(&host, NULL);
 	for (size_t i = 0; i < host.blind_spots.n; i++)
 		zb_cmd_say("  %s", host.blind_spots.v[i]);
 	zb_host_done(&host);
