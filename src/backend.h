@@ -39,7 +39,9 @@ struct zb_proc;
 struct zb_exit {
 	bool signalled;
 	int code;     /* exit status or signal number */
-	char *reason; /* e.g. "memory limit 256 MiB", NULL: none known */
+	/* Why it was killed, a clause for people: "exceeded memory limit 256
+	 * MiB and was killed (it used 260 MiB)"; NULL: it ended by itself. */
+	char *reason;
 };
 
 struct zb_spawn_options {

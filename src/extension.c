@@ -50,7 +50,6 @@ static const struct {
 #define MAX_NEWS   1024 /* refusals waiting to be shown */
 #define LAST_WORDS ((size_t)4 << 20)
 #define MAX_TOLD   100 /* lines about its frames that the user is shown */
-#define MAX_TOLD   100 /* lines about its frames that the user is shown */
 
 enum phase {
 	RUNNING,
@@ -254,8 +253,7 @@ static const char *before_hello(const struct zb_extension *e)
 static void describe_exit(struct zb_extension *e, const struct zb_exit *x)
 {
 	if (x->reason)
-		snprintf(e->reason, sizeof(e->reason),
-			 "exceeded %s and was killed", x->reason);
+		snprintf(e->reason, sizeof(e->reason), "%s", x->reason);
 	else if (x->signalled)
 		snprintf(e->reason, sizeof(e->reason),
 			 "ended by signal %d (%s)%s", x->code,
