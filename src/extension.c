@@ -1040,6 +1040,11 @@ int zb_extension_start(struct zb_extension **out,
 	if (!rc)
 		rc = spawn(e, cfg->host, err);
 	if (rc) {
+		/* Where descriptor 2 is the log, the caller's word is there. */
+		if (e->ledger && cfg->log_fd < 0)
+			zb_ledger_say(e->ledger, "%s not started: %s",
+				      cfg->prepared->plan.name,
+				      err ? err->msg : "");
 		e->phase = ENDED;
 		e->freed = true;
 		close_all(e);
