@@ -572,12 +572,15 @@ static int closed(struct zb_launch *l, struct zb_error *err)
 
 static int stage_failed(const struct zb_stage_msg *msg, struct zb_error *err)
 {
-	if (msg->code == ZB_EUNSUPPORTED && msg->value == EBUSY)
-		return zb_fail(
-			err, ZB_EUNSUPPORTED,
+	if (msg->code == ZB_EUNSUPPORTED && msg->value == EBUSY) {
+		zb_fail(err, ZB_EUNSUPPORTED,
 			"seccomp user-notification unavailable: a listener "
 			"already sits on this process (WSL2, or another "
 			"sandbox around zotbox), and the kernel allows one");
+		if (err)
+			err->sys = EBUSY; /* the probe knows a remedy */
+		return ZB_EUNSUPPORTED;
+	}
 	if (msg->code == ZB_EPOLICY)
 		return zb_fail(err, ZB_EPOLICY, "%s (%s)", msg->text,
 			       "a path changed between planning and mounting; "

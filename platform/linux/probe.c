@@ -536,6 +536,14 @@ static int self_test(const struct zb_host *h, struct zb_error *err)
 
 static void explain_self_test(struct zb_host *h, const struct zb_error *said)
 {
+	if (said->code == ZB_EUNSUPPORTED && said->sys == EBUSY) {
+		gap(h, "calls are listened to already", zb_strdup(said->msg),
+		    zb_strdup("run zotbox outside of what listens; under WSL2 "
+			      "that is mirrored networking: set "
+			      "networkingMode=nat in .wslconfig, then wsl "
+			      "--shutdown"));
+		return;
+	}
 	if (said->code == ZB_EUNSUPPORTED && diagnose(h))
 		return;
 	if (said->sys == EPERM && yama_scope() >= 3)
