@@ -7,9 +7,14 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from attempts import ALWAYS, CARVED
 from field import *
+import protocol
 from zbtest import BUILD, main, test
 
 ACTS = [a for a in ALWAYS + CARVED if not a.lone]
+
+
+def program(layer):
+    return os.path.join(BUILD, "tests/escape/without-%s/zotbox" % layer)
 
 
 def got_out(w, program):
@@ -34,8 +39,26 @@ def shipped(w):
 def without(layer):
     @test("without " + layer, needs="sandbox")
     def run(w):
-        out = got_out(w, os.path.join(BUILD, "tests/escape/without-" + layer))
+        out = got_out(w, program(layer))
         w.check(out, "%d get out: %s" % (len(out), ", ".join(out)))
+
+
+@test("without mediator", needs="sandbox", seconds=80)
+def without_mediator(w):
+    was, out = zbtest.ZOTBOX, []
+    zbtest.ZOTBOX = program("mediator")
+    try:
+        for a in protocol.ATTEMPTS:
+            w1 = World(a.name)
+            try:
+                if not protocol.prepare(w1, a).rc and any(
+                        map(a.got, protocol.wrapped(w1, a))):
+                    out.append(a.name)
+            finally:
+                w1.done()
+    finally:
+        zbtest.ZOTBOX = was
+    w.check(out, "%d get out: %s" % (len(out), ", ".join(out)))
 
 
 for layer in ("mounts", "landlock", "seccomp", "netns", "caps"):
