@@ -1000,7 +1000,7 @@ static void begin(struct zb_extension *e)
 		      p->manifest.version ? p->manifest.version : "",
 		      p->policy ? p->policy : "?", e->session);
 	for (size_t i = 0; i < p->story.n; i++)
-		zb_ledger_say(e->ledger, "%s", p->story.v[i]);
+		zb_ledger_say(e->ledger, "program: %s", p->story.v[i]);
 	for (size_t i = 0; i < p->plan.notices.n; i++)
 		zb_extension_tell(e, "%s", p->plan.notices.v[i]);
 	record_env(e);
