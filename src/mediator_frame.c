@@ -515,10 +515,54 @@ static void trim(struct zb_buf *b, size_t max)
 	zb_buf_adds(b, "\xe2\x80\xa6");
 }
 
+/* Is m->clean not just m->raw without the carriage returns of line ends? */
+static bool lost_controls(const struct zb_mediator *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->raw.len; i++) {
+		if (m->raw.data[i] == '\r')
+			continue;
+		if (n >= m->clean.len || m->raw.data[i] != m->clean.data[n])
+			return true;
+		n++;
+	}
+	return n != m->clean.len;
+}
+
+/* Said once a field: an attempt on the user's terminal, or text that was meant
+ * to look like other text. */
+static void note_controls(struct zb_mediator *m, const struct zb_frame_row *row,
+			  const struct zb_field *f)
+{
+	char target[100];
+
+	if (!lost_controls(m) ||
+	    !zb_med_once(m, "controls %s %s", row->type, f->name))
+		return;
+	snprintf(target, sizeof(target), "%s.%s", row->type, f->name);
+	zb_med_refuse(m,
+		      &(struct zb_refusal){
+			      .op = ZB_OP_PROTO,
+			      .detail = row->verb == ZB_VERB_COUNT
+						? "frame"
+						: zb_verb_name(row->verb),
+			      .asked = zb_buf_str(&m->raw),
+			      .asked_len = m->raw.len,
+			      .target = target,
+			      .rule = "text may not steer a terminal or hide "
+				      "what it says; its control characters "
+				      "were taken out",
+			      .why_not = "only line ends, tabs and colours "
+					 "pass in text; the rest of the "
+					 "frame did",
+		      });
+}
+
 /* String token @i as field @f lets it pass, in m->clean. Return: does it
- * differ from the original? */
+ * differ from the original? *@controls (may be NULL): by what is no text. */
 static bool clean(struct zb_mediator *m, const struct zb_field *f,
-		  const struct zb_json *j, uint32_t i)
+		  const struct zb_json *j, uint32_t i, bool *controls)
 {
 	bool changed = false;
 
@@ -530,6 +574,8 @@ static bool clean(struct zb_mediator *m, const struct zb_field *f,
 			      &changed);
 	else
 		zb_buf_add(&m->clean, zb_buf_str(&m->raw), m->raw.len);
+	if (controls)
+		*controls = changed;
 	if ((f->flags & ZB_FIELD_TRIM) && f->max && m->clean.len > f->max) {
 		trim(&m->clean, f->max);
 		changed = true;
@@ -545,25 +591,28 @@ bool zb_med_text(struct zb_mediator *m, const struct zb_part *p,
 
 	if (p->tok[f] == ZB_JSON_NONE)
 		return false;
-	clean(m, &p->shape->fields[f], p->json, p->tok[f]);
+	clean(m, &p->shape->fields[f], p->json, p->tok[f], NULL);
 	return true;
 }
 
 /* ---- putting together ---- */
 
-static void emit_text(struct zb_mediator *m, const struct zb_field *f,
-		      struct place at)
+static void emit_text(struct zb_mediator *m, const struct zb_frame_row *row,
+		      const struct zb_field *f, struct place at)
 {
 	const struct zb_json_tok *t = &at.json->tok[at.tok];
 	size_t n = t->end - t->start - 2;
+	bool controls;
 
 	if (t->type != ZB_JSON_STRING || !(f->flags & ZB_FIELD_TEXT))
 		return;
 	if ((!(f->flags & ZB_FIELD_TRIM) || !f->max || n <= f->max) &&
 	    surely_clean(at.json->text + t->start + 1, n))
 		return;
-	if (!clean(m, f, at.json, at.tok))
+	if (!clean(m, f, at.json, at.tok, &controls))
 		return;
+	if (controls)
+		note_controls(m, row, f);
 	zb_buf_clear(&m->quoted);
 	m->oom |= zb_json_quote(&m->quoted, zb_buf_str(&m->clean),
 				m->clean.len) != 0;
@@ -571,8 +620,8 @@ static void emit_text(struct zb_mediator *m, const struct zb_field *f,
 		      m->quoted.data, m->quoted.len);
 }
 
-static void emit_lines(struct zb_mediator *m, const struct zb_field *f,
-		       struct place at)
+static void emit_lines(struct zb_mediator *m, const struct zb_frame_row *row,
+		       const struct zb_field *f, struct place at)
 {
 	const struct zb_json *j = at.json;
 	struct zb_cutter c = {0};
@@ -588,7 +637,7 @@ static void emit_lines(struct zb_mediator *m, const struct zb_field *f,
 			continue;
 		}
 		zb_cutter_keep(&c, &m->splice, start, end);
-		emit_text(m, f, (struct place){at.json, i, at.base});
+		emit_text(m, row, f, (struct place){at.json, i, at.base});
 	}
 	zb_cutter_end(&c, &m->splice);
 	if (n > ZB_PROTO_LINES && zb_med_once(m, "lines"))
@@ -648,10 +697,10 @@ static void emit_field(struct zb_mediator *m, const struct zb_frame_row *row,
 
 	switch (f->type) {
 	case ZB_FIELD_STRING:
-		emit_text(m, f, at);
+		emit_text(m, row, f, at);
 		break;
 	case ZB_FIELD_LINES:
-		emit_lines(m, f, at);
+		emit_lines(m, row, f, at);
 		break;
 	case ZB_FIELD_NAMES:
 		emit_names(m, row, f, at);

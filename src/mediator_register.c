@@ -81,6 +81,29 @@ static const char *same_command(const struct zb_mediator *m, const char *name)
 	return NULL;
 }
 
+/* A name that the host would take, and that is none: m->raw. */
+static void refuse_command(struct zb_mediator *m)
+{
+	static const char why[] = "a name is 1 to 64 bytes without blanks, "
+				  "slashes or control characters";
+	struct zb_med_text t;
+	const char *shown =
+		zb_med_show(&t, zb_buf_str(&m->raw), m->raw.len, 100);
+	char rule[300];
+
+	snprintf(rule, sizeof(rule), "command not registered: %s", why);
+	zb_med_log(m, "command \"%s\" not registered: %s", shown, why);
+	zb_med_refuse(m, &(struct zb_refusal){
+				 .op = ZB_OP_PROTO,
+				 .detail = zb_verb_name(ZB_VERB_COMMANDS),
+				 .asked = zb_buf_str(&m->raw),
+				 .asked_len = m->raw.len,
+				 .target = shown[0] ? shown : "(no name)",
+				 .rule = rule,
+				 .why_not = "the rule holds for every command",
+			 });
+}
+
 void zb_med_on_register_command(struct zb_mediator *m, struct zb_view *v)
 {
 	zb_auto(free) char *name = NULL;
@@ -93,12 +116,7 @@ void zb_med_on_register_command(struct zb_mediator *m, struct zb_view *v)
 	}
 	if (!zb_med_name(m, &v->top, "name") ||
 	    !zb_command_name_valid(zb_buf_str(&m->raw), m->raw.len)) {
-		zb_med_log(
-			m,
-			"command \"%s\" not registered: a name is 1 to 64 "
-			"bytes without blanks, slashes or control "
-			"characters",
-			zb_med_show(&t, zb_buf_str(&m->raw), m->raw.len, 100));
+		refuse_command(m);
 		return;
 	}
 	name = zb_strdup(zb_buf_str(&m->raw));
