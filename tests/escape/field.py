@@ -331,6 +331,7 @@ class Field:
         """The act without any sandbox."""
         with open(self.w.path("twin/log"), "a") as log:
             log.write("a line\n")
+            log.flush()
             r = subprocess.run([ESCAPIST, *self.fill(act)], timeout=60,
                                cwd=self.ext, env=env or self.w.env,
                                stdin=subprocess.DEVNULL,
@@ -352,6 +353,29 @@ class Field:
         self.records = self.w.ledger("esc")
         return out + ["nothing"] * (len(acts) - len(out))
 
+    def wrapped(self, acts, scope, warm=3):
+        """The acts of the installed extension, as zot starts it, after it was
+        started often enough for the ledger to go by its scope."""
+        os.symlink(self.ext, self.w.path("esc"))
+        self.w.install("esc", None, scope, "--yes-i-mean-it")
+        for _ in range(warm):
+            x = self.w.wrap("esc")
+            x.handshake()
+            x.until("ready")
+            x.shutdown()
+        x = self.w.wrap("esc")
+        x.handshake()
+        x.until("ready")
+        out = []
+        for i, a in enumerate(acts):
+            x.send({"type": "tool_call", "id": "c%d" % i, "name": "act",
+                    "args": {"argv": self.fill(a)}})
+            got = x.until("tool_result", 50)
+            out.append(got["content"][0]["text"] if got else "nothing")
+        x.shutdown()
+        self.records = self.w.ledger("esc")
+        return out
+
     # -- what must not change --
 
     def snapshot(self):
@@ -360,10 +384,12 @@ class Field:
         seen = {}
         for top in (self.w.home, self.vars["outside"], self.vars["zot"]):
             for path, dirs, files in os.walk(top):
-                if path.startswith((self.w.zot_home + "/zotbox/@",
-                                    self.w.zot_home + "/logs")):
+                rel = os.path.relpath(path, self.w.zot_home)
+                if re.match("logs|extensions|zotbox/(@|esc)", rel):
                     continue
                 for name in [".", *files]:
+                    if name.startswith(".lock-"):
+                        continue
                     p = os.path.join(path, name)
                     seen[os.path.normpath(p)] = self.look(p)
         return seen

@@ -29,4 +29,31 @@ def standard(w):
         f.close()
 
 
+def quiet(w, mode):
+    """Less is watched then; no more is allowed. The installed extension's
+    code is elsewhere: attempts on it are left out."""
+    f = Field(w)
+    try:
+        tried = [a for a in ALWAYS + CARVED
+                 if fits(a) and not re.search(r"{ext}|{code}", str(a.act))]
+        f.plant_named(tried)
+        before = f.snapshot()
+        got = f.wrapped([a.act for a in tried],
+                        {"extends": "standard", "ledger": mode})
+        for a, g in zip(tried, got):
+            w.check(re.fullmatch(r"no (%s)( .*)?" % a.errno, g, re.S),
+                    a.name + ": attempt", g)
+        last = max(r["session"] for r in f.records)
+        reads = [r for r in f.records
+                 if r["session"] == last and r["op"] == "fs.read" and
+                 (mode == "writes" or "stat" in r["syscall"])]
+        w.equal(reads, [], "what was watched was as little as that")
+        same(f, before)
+    finally:
+        f.close()
+
+
+for m in ("open", "writes"):
+    test("standard, installed, ledger " + m, needs="sandbox", seconds=80)(
+        lambda w, m=m: quiet(w, m))
 main()
