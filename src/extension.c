@@ -990,6 +990,25 @@ static void record_env(struct zb_extension *e)
 	zb_ledger_record(e->ledger, &d);
 }
 
+/* A ${project} too broad to grant: the user is told, and it is found later. */
+static void record_project(struct zb_extension *e)
+{
+	const char *refused = e->prepared.plan.project_refused;
+	struct zb_denial d = {.op = ZB_OP_FS_READ,
+			      .by = ZB_BY_PLAN,
+			      .evidence = ZB_EV_DECIDED};
+
+	if (!refused)
+		return;
+	d.asked = zb_strdup("${project}");
+	d.target = zb_strdup(refused);
+	d.rule = zb_strdup("${project} is or contains HOME, ZOT_HOME, /tmp or "
+			   "the supervisor's own files");
+	d.why_not = zb_strdup("a project is a directory of its own: start zot "
+			      "in one");
+	zb_ledger_record(e->ledger, &d);
+}
+
 static void begin(struct zb_extension *e)
 {
 	const struct zb_prepared *p = &e->prepared;
@@ -1004,6 +1023,7 @@ static void begin(struct zb_extension *e)
 	for (size_t i = 0; i < p->plan.notices.n; i++)
 		zb_extension_tell(e, "%s", p->plan.notices.v[i]);
 	record_env(e);
+	record_project(e);
 	/* The loop's clock stood still since its last turn, and many others
 	 * may have been started since. */
 	uv_update_time(e->loop);

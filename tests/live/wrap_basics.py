@@ -128,6 +128,30 @@ def project(w):
     w.contains(w.log("pr"), "is started again for the project")
 
 
+@test("a project that is HOME", needs="sandbox")
+def broad(w):
+    w.mkext("br", '''
+        ack = hello("br", "tools"); tool("t"); ready()
+        serve(tool_call=lambda f: text(f["id"],
+              str(os.path.exists(ack["cwd"] + "/mark"))))
+    ''')
+    w.install("br", scope={"fs": {"read": ["${project}"]}})
+    for cwd, want in ((w.home, "False"), (w.path("home/src"), "True")):
+        w.write(os.path.relpath(cwd, w.dir) + "/mark", "x")
+        p = w.wrap("br", cwd)
+        p.handshake(cwd)
+        p.until("ready")
+        p.send({"type": "tool_call", "id": "1", "name": "t", "args": {}})
+        r = p.until("tool_result")["content"][0]["text"]
+        p.shutdown()
+        w.equal(r, want, "granted: " + os.path.basename(cwd))
+    r = [r for r in w.ledger("br") if r["decided_by"] == "plan"]
+    w.equal([(x["op"], x["target"], x["grant"], x["count"]) for x in r],
+            [("fs.read", w.home, None, 1)], "one record")
+    w.contains(r[0]["cannot"], "start zot in one", "with what to do")
+    w.contains(w.log("br"), "${project} is not granted", "and a notice")
+
+
 @test("registrations before hello_ack pass once", needs="sandbox")
 def early(w):
     for n in ("one", "two"):
