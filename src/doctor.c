@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MAX_REFUSED 50 /* refusals shown of one extension */
+
 /* The examination under way. */
 struct round {
 	struct zb_diagnosis *d;
@@ -181,13 +183,19 @@ static void on_frame(void *ctx, size_t member, const char *type,
 	(void)len;
 }
 
+/* A refusal by the mediator that no grant would lift has been told in its own
+ * words. The end of the run counts them all and says where to find them. */
 static void on_denied(void *ctx, size_t member, const struct zb_denial *d)
 {
 	struct round *r = ctx;
+	struct zb_patient *p = patient(r, member);
 	struct zb_buf b = {0};
 
+	if ((d->by == ZB_BY_MEDIATOR && !d->grant_key) ||
+	    p->n_refused++ >= MAX_REFUSED)
+		return;
 	zb_denial_text(d, r->store->home, &b);
-	zb_strv_take(&patient(r, member)->warnings, zb_buf_steal(&b));
+	zb_strv_take(&p->warnings, zb_buf_steal(&b));
 }
 
 /* What concerns it names it first, which its heading did. */

@@ -27,6 +27,7 @@ struct zb_patient {
 	struct zb_strv requested;  /* "KEY VALUE" asked for, not granted */
 	struct zb_denial *denials; /* of the last session */
 	size_t n_denials;
+	size_t n_refused; /* while it was examined */
 	struct zb_rule_status *rules;
 	size_t n_rules;
 	bool started;

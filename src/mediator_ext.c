@@ -186,8 +186,10 @@ static void on_submit(struct zb_mediator *m, struct zb_view *v)
 	kind = zb_text_kind(zb_buf_str(&m->clean), m->clean.len);
 	if (kind == ZB_TEXT_BLANK)
 		return; /* the host ignores it too */
-	if (!zb_med_text_allowed(m, ZB_VERB_SUBMIT))
+	if (!zb_med_text_allowed(m, ZB_VERB_SUBMIT)) {
+		zb_med_drop(m, "its text may not pass");
 		return;
+	}
 	if (!is_asked(m, ZB_CALL_COMMAND) && !zb_med_submit_budget(m))
 		return;
 	zb_med_pass_plain(m, v);
@@ -206,8 +208,10 @@ static void on_submit_slash(struct zb_mediator *m, struct zb_view *v)
 		zb_med_drop(m, "not a slash command");
 		return;
 	}
-	if (!zb_med_text_allowed(m, ZB_VERB_SLASH))
+	if (!zb_med_text_allowed(m, ZB_VERB_SLASH)) {
+		zb_med_drop(m, "its text may not pass");
 		return;
+	}
 	if (!is_asked(m, ZB_CALL_COMMAND) && !zb_med_submit_budget(m))
 		return;
 	zb_med_pass_plain(m, v);
