@@ -322,7 +322,9 @@ static void remember(struct zb_call *c, const char *path)
 	size_t len = dir_len(path);
 	struct zb_memo *memo;
 
-	if (!m || m->place < 0 || !m->steady || !len ||
+	/* What holds the mount itself is not in it: names beside it may be
+	 * hidden ones. */
+	if (!m || m->place < 0 || !m->steady || !len || len < strlen(m->path) ||
 	    strcmp(f->path, path) != 0)
 		return;
 	memo = memo_of(c, path, len);

@@ -76,6 +76,7 @@ static void fixtures(void)
 	box_file(box_path("proj/closed"), "x\n", 0000);
 	box_file(box_path("open/f"), "open\n", 0644);
 	box_file(box_path("hidden/k"), "SECRET\n", 0644);
+	box_file(box_path("beside"), "SECRET\n", 0644);
 	box_file(box_path("hidden/prog"), "#!/bin/sh\nexit 0\n", 0755);
 	box_file(box_path("home/.ssh/id"), "SECRET\n", 0600);
 	box_file(box_path("private_data/d"), "data\n", 0644);
@@ -134,6 +135,13 @@ static void a_hidden_file(void)
 	tap_ok(err == ENOENT && box_denied(&box, ZB_OP_FS_READ,
 					   box_path("home/.ssh/id")) == 1,
 	       "a file of the real HOME is hidden by the private one");
+	box_forget(&box);
+	close_in(open_in(box_path("open"), O_RDONLY | O_DIRECTORY, 0, &err));
+	close_in(open_in(box_path("ext"), O_RDONLY | O_DIRECTORY, 0, &err));
+	open_in(box_path("beside"), O_RDONLY, 0, &err);
+	tap_ok(err == ENOENT &&
+		       box_denied(&box, ZB_OP_FS_READ, box_path("beside")) == 1,
+	       "so is one beside a granted directory that was opened");
 	box_forget(&box);
 }
 
