@@ -105,6 +105,12 @@ def b03_exec(w):
     c = w.console("./miss", "", "--scope", w.scope("miss", scope))
     w.check(c.rc in (2, 3) and "/nope/bin/tool" in c.err, "console likewise",
             c)
+    tool = w.write("tool", "#!/bin/sh\n", 0o755)
+    w.install("miss", "strict", {"fs": {"exec": [tool]}})
+    os.unlink(tool)
+    r = w.zotbox("ext", "doctor", "miss")
+    w.equal(r.rc, 5, "doctor, once it is gone", r)
+    w.contains(r.out, tool, "named")
 
 
 @test("B06 certificates are there, private keys are not", needs="sandbox")

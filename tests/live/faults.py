@@ -160,6 +160,33 @@ def twins(w):
             "the first one has it", c)
 
 
+FLOOD = r'''
+    hello("flood"); emit(type="subscribe",
+                         events=["e%d" % i for i in range(100)]); ready()
+    for i in range(300): raw("junk %d\n" % i)
+    for i in range(300): emit(type="t%d" % i)
+    note("end"); serve()
+'''
+
+
+@test("a flood of faults is told up to a bound", needs="sandbox")
+def flood(w):
+    w.mkext("flood", FLOOD)
+    c = w.console("./flood", "sleep 0.5")
+    w.equal(len(c.of("notify")), 1, "it goes on", c)
+    told = [x for x in c.err.splitlines() if x.startswith("zotbox: flood: ")]
+    w.check(100 < len(told) < 110, "lines on stderr: %d" % len(told))
+    w.contains(c.err, "more is wrong with its frames; the rest is in its log")
+    log = w.log("flood")
+    w.check("junk 299" in log and "t299" in log, "where all are")
+    w.install("flood")
+    r = w.zotbox("ext", "doctor", "flood", "--json")
+    e = strict(r.out)["extensions"][0]
+    n = len([x for x in e["warnings"] if x.startswith("denied ")])
+    w.check(0 < n <= 50, "refusals in doctor: %d" % n)
+    w.check(len(e["warnings"]) < 160, "warnings: %d" % len(e["warnings"]))
+
+
 def by_hand(w, name, d):
     """Put an extension that install refuses where zot would find it."""
     where = os.path.join(w.zot_home, "extensions", os.path.basename(d))
