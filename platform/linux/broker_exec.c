@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #define MAX_DEPTH 5   /* interpreters of interpreters, as the kernel has it */
 #define HEAD	  256 /* how far the kernel looks for a shebang's end */
@@ -95,6 +96,12 @@ static bool needs(const struct zb_spot *f, char *out, size_t cap)
 	       loader(fd, head, (size_t)n, out, cap);
 }
 
+static bool is_executable(const struct zb_spot *f)
+{
+	return !syscall(SYS_faccessat2, f->fd, "", X_OK,
+			AT_EACCESS | AT_EMPTY_PATH);
+}
+
 /* May @c->found be started? Return: false if the answer is said. */
 static bool may_start(struct zb_call *c, const char *asked)
 {
@@ -106,7 +113,12 @@ static bool may_start(struct zb_call *c, const char *asked)
 	}
 	if (zb_judge(c, ZB_OP_FS_EXEC, f) != ZB_DENY)
 		return true;
-	zb_refuse_found(c, ZB_OP_FS_EXEC, f, asked, ZB_ASK_PROGRAM);
+	/* Asked of the file that was found, not of the host: it may be one
+	 * that the extension made. */
+	if (!is_executable(f))
+		zb_say_errno(c, EACCES);
+	else
+		zb_refuse_found(c, ZB_OP_FS_EXEC, f, asked, ZB_ASK_NOTHING);
 	return false;
 }
 

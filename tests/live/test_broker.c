@@ -786,6 +786,8 @@ static void brokered_home(void)
 	box_file(box_path("home/work/proj/ok.txt"), "hello\n", 0644);
 	box_file(box_path("home/work/proj/.env"), "SECRET\n", 0644);
 	box_file(box_path("private_home/work/proj"), NULL, 0);
+	box_file(box_path("private_home/own"), "#!/bin/true\n", 0755);
+	box_file(box_path("private_home/text"), "#!/bin/true\n", 0644);
 	box_plan(&box);
 	box_place(&box, ZB_PLACE_PIN, box_path("home/work"),
 		  box_path("private_home/work"), BOX_ALL, true);
@@ -826,6 +828,14 @@ static void brokered_home(void)
 		       reads(box_path("home/mine2"), "mine"),
 	       "other names can");
 	box_forget(&box);
+	e = exec_error(box_path("home/own"));
+	tap_ok(e == EACCES &&
+		       box_denied(&box, ZB_OP_FS_EXEC, box_path("home/own")),
+	       "a program of its own does not start there: recorded (%d)", e);
+	box_forget(&box);
+	e = exec_error(box_path("home/text"));
+	tap_ok(e == EACCES && box_total(&box) == 0,
+	       "what is no program would not anywhere: no record (%d)", e);
 	tap_ok(error_of(box_path("home/.ssh/id")) == ENOENT &&
 		       box_denied(&box, ZB_OP_FS_READ,
 				  box_path("home/.ssh/id")),
