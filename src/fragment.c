@@ -314,6 +314,32 @@ static const struct {
 	{"link", 0},
 };
 
+/* A prefix that everybody shares is the system's. */
+static bool is_system_prefix(const char *prefix)
+{
+	return !strcmp(prefix, "/") || !strcmp(prefix, "/usr") ||
+	       !strcmp(prefix, "/usr/local");
+}
+
+/* Where a stranger says that a prefix is, its lib may be a link to what was
+ * never meant: only what really lies in the prefix counts. */
+static bool leads_out(const struct zb_fragment_vars *v, const char *path)
+{
+	for (size_t i = 0; i < v->prefix.n; i++) {
+		const char *prefix = v->prefix.v[i];
+		zb_auto(free) char *top = NULL;
+		zb_auto(free) char *real = NULL;
+
+		if (is_system_prefix(prefix) || !zb_path_below(path, prefix))
+			continue;
+		top = zb_host_resolve(v->root, prefix, NULL);
+		real = zb_host_resolve(v->root, path, NULL);
+		if (!top || !real || !zb_path_below(real, top))
+			return true;
+	}
+	return false;
+}
+
 static int add_found(struct expansion *x, const char *path, unsigned rights)
 {
 	const char *root = x->v->root;
@@ -322,6 +348,8 @@ static int add_found(struct expansion *x, const char *path, unsigned rights)
 	if (!tidy)
 		return no_memory(x);
 	if (rights ? !zb_host_exists(root, tidy) : !is_link(root, tidy))
+		return 0;
+	if (x->v->strange && leads_out(x->v, tidy))
 		return 0;
 	return zb_need_add(x->out, tidy, rights, x->file) ? no_memory(x) : 0;
 }
@@ -556,7 +584,8 @@ static bool matches_below(struct expansion *x)
 
 static bool matches_within(struct expansion *x)
 {
-	zb_auto(free) char *name = member(x, "within");
+	/* A stranger can lay out directories like a manager's, with links. */
+	zb_auto(free) char *name = x->v->strange ? NULL : member(x, "within");
 	zb_auto(free) char *marker = member(x, "marker");
 	zb_auto(free) char *part = name ? zb_strf("/%s/", name) : NULL;
 	const char *at = part && x->v->real ? strstr(x->v->real, part) : NULL;

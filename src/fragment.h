@@ -9,8 +9,9 @@
  * match: basenames of the program or of a link to it, as shell patterns.
  * below: instead, a directory that its real path is in; within: a directory
  * name in its real path (${within} is the path before it) if ${within}/MARKER
- * exists. needs: what to show, if it is there; a path may be a shell pattern;
- * one with "prefix" counts only for programs of that prefix.
+ * exists, but not for a program that a stranger chose. needs: what to show, if
+ * it is there; a path may be a shell pattern; one with "prefix" counts only for
+ * programs of that prefix.
  * rights: "read", "exec" (and read), "link" (the link itself, if it is one).
  * programs: names looked up in the system's own directories, exec. with: other
  * fragments whose needs are needed too. quiet: probes that are answered ENOENT
@@ -37,7 +38,9 @@ struct zb_fragment_vars {
 	const char *real;      /* of the program */
 	struct zb_strv names;  /* basenames it goes by */
 	struct zb_strv prefix; /* installation prefixes */
-	bool strange;	       /* a stranger chose it: no ${own_prefix} */
+	/* A stranger chose it: no ${own_prefix}, no `within`, and of a prefix
+	 * only what no link leads out of. */
+	bool strange;
 };
 
 /* Add what every fragment that matches the program asks for. *@kind (heap) is

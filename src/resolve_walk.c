@@ -304,6 +304,18 @@ int zb_resolve_add_walked(struct zb_resolver *r, enum zb_place_kind kind,
 	return rc ? rc : zb_resolve_add(r, &place);
 }
 
+/* Does the way to @w lead through what sandboxes write, or the logs? Then it
+ * is an extension that chose where it ends. */
+static bool is_own(const struct zb_resolver *r, const struct zb_walk *w)
+{
+	if (zb_path_below(w->path, r->boxes) || zb_path_below(w->path, r->logs))
+		return true;
+	for (size_t i = 0; i < w->links.n; i += 2)
+		if (zb_path_below(w->links.v[i], r->boxes))
+			return true;
+	return false;
+}
+
 int zb_resolve_needs(struct zb_resolver *r, enum zb_place_kind kind,
 		     const struct zb_need *needs, size_t n, const char *key)
 {
@@ -317,7 +329,15 @@ int zb_resolve_needs(struct zb_resolver *r, enum zb_place_kind kind,
 			return ZB_ELIMIT;
 		origin.file = need->from;
 		origin.key = zb_strdup(key);
-		if (!need->rights) {
+		if (is_own(r, &w)) {
+			rc = zb_fail(
+				r->err, ZB_EPOLICY,
+				"%s needs %s, which lies in or leads "
+				"through zotbox's own directories; nothing "
+				"can run from there",
+				need->from ? need->from : "the program",
+				need->path);
+		} else if (!need->rights) {
 			rc = add_links(r, &w, &origin);
 		} else if (w.is_dir || w.is_file) {
 			rc = zb_resolve_add_walked(r, kind, &w, need->rights,

@@ -693,6 +693,18 @@ static char *venv_home(const char *text)
 	return NULL;
 }
 
+/* Is @path a file where it says it is, and no link to another? */
+static bool is_at_home(const char *path)
+{
+	zb_auto(free) char *dir = zb_path_dir(path);
+	zb_auto(free) char *place = dir ? zb_host_resolve("", dir, NULL) : NULL;
+	zb_auto(free) char *want =
+		place ? zb_path_join(place, zb_path_name(path)) : NULL;
+	zb_auto(free) char *real = zb_host_resolve("", path, NULL);
+
+	return want && real && !strcmp(want, real);
+}
+
 /* A Python virtual environment: pyvenv.cfg beside the program or above it,
  * whose `home` is where the real one is. */
 static int venv(struct resolution *r, struct zb_fragment_vars *v)
@@ -701,6 +713,7 @@ static int venv(struct resolution *r, struct zb_fragment_vars *v)
 	zb_auto(free) char *top = bin ? zb_path_dir(bin) : NULL;
 	zb_auto(free) char *cfg = NULL;
 	zb_auto(free) char *home = NULL;
+	zb_auto(free) char *plain = NULL;
 	zb_auto(free) char *at = NULL;
 	zb_auto(free) char *base = NULL;
 	struct zb_buf text = {0};
@@ -714,12 +727,14 @@ static int venv(struct resolution *r, struct zb_fragment_vars *v)
 	}
 	home = text.len ? venv_home(zb_buf_str(&text)) : NULL;
 	/* What lies in the extension's directory is shown by that. */
-	if (text.len && !in_extension(r, cfg)) {
+	if (text.len && !in_extension(r, cfg) && is_at_home(cfg)) {
 		rc = zb_need_add(r->out, cfg, ZB_MAY_READ, r->who);
 		if (!rc)
 			rc = add_prefix(v, zb_strdup(top));
 	}
-	at = home && home[0] == '/' ? zb_strf("%s/python", home) : NULL;
+	/* With .. in it, what it names depends on who reads it. */
+	plain = home && home[0] == '/' ? zb_path_join("/", home) : NULL;
+	at = plain && !strcmp(plain, home) ? zb_strf("%s/python", home) : NULL;
 	base = at ? prefix_of(at) : NULL;
 	if (!rc && base && is_python_prefix(base))
 		rc = add_prefix(v, zb_steal(&base));
@@ -774,7 +789,7 @@ static int tell_needs(struct resolution *r)
 static int elf_needs(struct resolution *r, const struct zb_elf *elf,
 		     const char *real)
 {
-	bool strange = in_extension(r, real);
+	bool strange = is_strange(r, real);
 	int rc = need_file(r, r->path, ZB_MAY_READ | ZB_MAY_EXEC);
 
 	if (!rc && elf->interp)

@@ -77,6 +77,7 @@ static const char *const fake_files[] = {
 	EXT "/current>lib",
 	EXT "/away>/etc/shadow",
 	BOX "/data/",
+	BOX "/data/planted>/home/u/.ssh",
 	BOX "/home/",
 	BOX "/manifest.json",
 	BOX "/scope.json",

@@ -789,6 +789,29 @@ static void program_must_be_there(void **state)
 	}
 }
 
+/* What a program needs is never found by way of what a sandbox writes. */
+static void needs_through_a_box(void **state)
+{
+	static const char *const paths[] = {
+		BOX "/data/planted",
+		BOX "/data/planted/id_ed25519",
+		BOX "/data",
+		ZOT "/logs/ext-weather.log",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(paths); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+
+		setup(&s, STRICT, NULL);
+		s.needs[1].path = unconst(paths[i]);
+		assert_int_equal(fake_plan(&s, &p), ZB_EPOLICY);
+		assert_non_null(strstr(s.err.msg, "zotbox's own directories"));
+		fake_done(&s);
+	}
+}
+
 /* One user, whatever it is called. */
 static void accounts(void **state)
 {
@@ -953,6 +976,7 @@ int main(void)
 		cmocka_unit_test(verbs_and_limits),
 		cmocka_unit_test(bad_facts),
 		cmocka_unit_test(program_must_be_there),
+		cmocka_unit_test(needs_through_a_box),
 		cmocka_unit_test(accounts),
 		cmocka_unit_test(invariants),
 		cmocka_unit_test(each_path_is_looked_at_once),

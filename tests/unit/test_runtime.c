@@ -630,6 +630,47 @@ static void a_strangers_venv_opens_nothing(void **state)
 	uproot(&p);
 }
 
+/* What a fragment looks for may be a link in a stranger's own tree, which is
+ * made to look like a Python's prefix, or like Homebrew's. */
+static void a_strangers_links_open_nothing(void **state)
+{
+	struct place p = plant(*state);
+	zb_auto(free) char *fake = in(p.t, "home/zot/extensions/t/fake");
+	zb_auto(free) char *cfg = zb_strf("home = %s/bin\n", fake);
+	zb_auto(free) char *up = zb_strf("home = %s/../fake/bin\n", fake);
+	struct zb_program prog;
+	struct zb_error err;
+
+	free(put(p.t, "home/.ssh/id", 0600, "SECRET"));
+	put_elf(p.t, "home/zot/extensions/t/v/bin/python3");
+	free(put(p.t, "home/zot/extensions/t/v/pyvenv.cfg", 0644, cfg));
+	free(put(p.t, "home/zot/extensions/t/fake/lib/python3.11/os.py", 0644,
+		 ""));
+	free(put_link(p.t, "home/zot/extensions/t/fake/lib/python3",
+		      "../../../../../.ssh"));
+	assert_int_equal(resolve(&p, &prog, "v/bin/python3", NULL, &err), 0);
+	assert_int_equal(rights_of(&p, &prog, "home/.ssh"), 0);
+	assert_int_equal(
+		rights_of(&p, &prog, "home/zot/extensions/t/fake/lib/python3"),
+		0);
+	zb_program_done(&prog);
+	free(put(p.t, "home/zot/extensions/t/v/pyvenv.cfg", 0644, up));
+	assert_int_equal(resolve(&p, &prog, "v/bin/python3", NULL, &err), 0);
+	for (size_t i = 0; i < prog.n_needs; i++)
+		assert_null(strstr(prog.needs[i].path, "/fake/"));
+	zb_program_done(&prog);
+
+	put_elf(p.t, "home/zot/extensions/t/Cellar/x/1/bin/tool");
+	put_script(p.t, "home/zot/extensions/t/bin/brew", "#!/bin/sh\n");
+	free(put_link(p.t, "home/zot/extensions/t/lib", "../../../.ssh"));
+	assert_int_equal(resolve(&p, &prog, "Cellar/x/1/bin/tool", NULL, &err),
+			 0);
+	assert_int_equal(rights_of(&p, &prog, "home/zot/extensions/t/lib"), 0);
+	assert_int_equal(rights_of(&p, &prog, "home/.ssh"), 0);
+	zb_program_done(&prog);
+	uproot(&p);
+}
+
 /* A project of the user's with a program in it: the program runs, what lies
  * beside it is not shown. */
 static void what_lies_around_a_program(void **state)
@@ -1081,6 +1122,7 @@ int main(void)
 		with_tmp(other_peoples_scripts),
 		with_tmp(a_strangers_elf_opens_nothing),
 		with_tmp(a_strangers_venv_opens_nothing),
+		with_tmp(a_strangers_links_open_nothing),
 		with_tmp(what_lies_around_a_program),
 		with_tmp(a_linked_home),
 		with_tmp(a_python_out_of_its_prefix),
