@@ -38,7 +38,7 @@ struct zb_proc;
 
 struct zb_exit {
 	bool signalled;
-	int code;     /* exit status or signal number */
+	int code; /* exit status or signal number */
 	/* Why it was killed, a clause for people: "exceeded memory limit 256
 	 * MiB and was killed (it used 260 MiB)"; NULL: it ended by itself. */
 	char *reason;

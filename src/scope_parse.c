@@ -135,7 +135,7 @@ static void unknown_key(struct parser *p, uint32_t tok, const char *path,
 		p->no_memory = true;
 		return;
 	}
-	for (; keys[n].name && n < ZB_ARRAY_LEN(names) - 1; n++)
+	for (; n < ZB_ARRAY_LEN(names) - 1 && keys[n].name; n++)
 		names[n] = keys[n].name;
 	near = zb_nearest(key, names);
 	if (near)

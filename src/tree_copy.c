@@ -6,10 +6,10 @@
  * kernel's own answer to whether they lead outside. */
 #include "config.h"
 
-#include "tree_copy.h"
 #include "cleanup.h"
 #include "fdutil.h"
 #include "text.h"
+#include "tree_copy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +20,8 @@
 #include <sys/syscall.h>
 
 #define DEPTH_MAX 64
+/* Nobody else writes to it, and it runs as nobody else. */
+#define MODE_KEPT 0755
 
 struct walk {
 	struct zb_tree_copy *c;
@@ -27,6 +29,7 @@ struct walk {
 	struct zb_error *err;
 };
 
+/* Names are a stranger's: nothing of them acts on a terminal. */
 static int refuse(struct walk *w, const char *path, const char *why)
 {
 	struct zb_buf b = {0};
@@ -37,47 +40,77 @@ static int refuse(struct walk *w, const char *path, const char *why)
 	return ZB_EPOLICY;
 }
 
-static int count(struct walk *w, const char *path, uint64_t bytes)
+static int failed(struct walk *w, int sys, const char *what, const char *path)
+{
+	struct zb_buf b = {0};
+
+	zb_text_escape(&b, path, strlen(path), 300);
+	zb_fail_sys(w->err, sys, "%s %s", what, zb_buf_str(&b));
+	zb_buf_done(&b);
+	return ZB_ESYS;
+}
+
+/* Most that an extension may be, and whether to go on. */
+static int check_bounds(struct walk *w, const char *path)
 {
 	struct zb_tree_copy *c = w->c;
 
 	if (c->stop && *c->stop)
-		return zb_fail_sys(w->err, EINTR, "copy %s", path);
-	c->files++;
-	c->bytes += bytes;
+		return failed(w, EINTR, "copy", path);
 	if (c->files > ZB_TREE_FILES_MAX || c->bytes > ZB_TREE_BYTES_MAX)
 		return zb_fail(w->err, ZB_ELIMIT,
 			       "the extension is too large: over %u files or "
 			       "%llu bytes",
 			       ZB_TREE_FILES_MAX, ZB_TREE_BYTES_MAX);
-	if (c->progress && !(c->files & 0xff))
-		c->progress(c->ctx, c->files, c->bytes);
 	return 0;
 }
 
+static int count(struct walk *w, const char *path)
+{
+	struct zb_tree_copy *c = w->c;
+
+	c->files++;
+	if (c->progress && !(c->files & 0xff))
+		c->progress(c->ctx, c->files, c->bytes);
+	return check_bounds(w, path);
+}
+
+static int write_all(int out, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t k = write(out, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -1;
+		p += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+/* What is read is what counts: a file may grow, or say that it is empty. */
 static int copy_bytes(struct walk *w, int in, int out, const char *path)
 {
 	static char block[1 << 16];
+	int rc = 0;
 
-	for (;;) {
-		ssize_t n = read(in, block, sizeof(block)), done = 0;
+	while (!rc) {
+		ssize_t n = read(in, block, sizeof(block));
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n < 0)
-			return zb_fail_sys(w->err, errno, "read %s", path);
+			return failed(w, errno, "read", path);
 		if (!n)
 			return 0;
-		while (done < n) {
-			ssize_t k =
-				write(out, block + done, (size_t)(n - done));
-
-			if (k < 0)
-				return zb_fail_sys(w->err, errno, "write %s",
-						   path);
-			done += k;
-		}
-		if (w->c->stop && *w->c->stop)
-			return zb_fail_sys(w->err, EINTR, "copy %s", path);
+		if (write_all(out, block, (size_t)n))
+			return failed(w, errno, "write", path);
+		w->c->bytes += (uint64_t)n;
+		rc = check_bounds(w, path);
 	}
+	return rc;
 }
 
 static int copy_file(struct walk *w, int from, int to, const char *name,
@@ -90,19 +123,18 @@ static int copy_file(struct walk *w, int from, int to, const char *name,
 	int rc;
 
 	if (in < 0 || fstat(in, &st))
-		return zb_fail_sys(w->err, errno, "open %s", path);
+		return failed(w, errno, "open", path);
 	if (!S_ISREG(st.st_mode))
 		return refuse(w, path, "is not a regular file");
-	rc = count(w, path, (uint64_t)st.st_size);
+	rc = count(w, path);
 	if (rc)
 		return rc;
-	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		     st.st_mode & 0777);
+	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (out < 0)
-		return zb_fail_sys(w->err, errno, "create %s", path);
+		return failed(w, errno, "create", path);
 	rc = copy_bytes(w, in, out, path);
-	if (!rc && fchmod(out, st.st_mode & 0777))
-		rc = zb_fail_sys(w->err, errno, "chmod %s", path);
+	if (!rc && fchmod(out, (st.st_mode & MODE_KEPT) | 0400))
+		rc = failed(w, errno, "chmod", path);
 	return rc;
 }
 
@@ -114,13 +146,13 @@ static int copy_link(struct walk *w, int from, int to, const char *name,
 	int rc;
 
 	if (n < 0)
-		return zb_fail_sys(w->err, errno, "read link %s", path);
+		return failed(w, errno, "read link", path);
 	target[n] = '\0';
-	rc = count(w, path, 0);
+	rc = count(w, path);
 	if (rc)
 		return rc;
 	if (symlinkat(target, to, name))
-		return zb_fail_sys(w->err, errno, "link %s", path);
+		return failed(w, errno, "link", path);
 	return zb_strv_add(&w->links, path)
 		       ? zb_fail(w->err, ZB_ELIMIT, "out of memory")
 		       : 0;
@@ -139,19 +171,19 @@ static int copy_subdir(struct walk *w, int from, int to, const char *name,
 	int rc;
 
 	if (in < 0 || fstat(in, &st))
-		return zb_fail_sys(w->err, errno, "open %s", path);
-	rc = count(w, path, 0);
+		return failed(w, errno, "open", path);
+	rc = count(w, path);
 	if (rc)
 		return rc;
 	if (mkdirat(to, name, 0700))
-		return zb_fail_sys(w->err, errno, "mkdir %s", path);
+		return failed(w, errno, "mkdir", path);
 	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (out < 0)
-		return zb_fail_sys(w->err, errno, "open copy of %s", path);
+		return failed(w, errno, "open copy of", path);
 	rc = copy_dir(w, in, out, path, depth);
 	/* The owner must be able to go through and to remove it later. */
-	if (!rc && fchmod(out, (st.st_mode & 0777) | 0700))
-		rc = zb_fail_sys(w->err, errno, "chmod %s", path);
+	if (!rc && fchmod(out, (st.st_mode & MODE_KEPT) | 0700))
+		rc = failed(w, errno, "chmod", path);
 	return rc;
 }
 
@@ -161,7 +193,7 @@ static int copy_entry(struct walk *w, int from, int to, const char *name,
 	struct stat st;
 
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
-		return zb_fail_sys(w->err, errno, "stat %s", path);
+		return failed(w, errno, "stat", path);
 	if (S_ISDIR(st.st_mode))
 		return copy_subdir(w, from, to, name, path, depth + 1);
 	if (S_ISLNK(st.st_mode))
@@ -180,15 +212,14 @@ static int copy_dir(struct walk *w, int from, int to, const char *path,
 	int rc = 0;
 
 	if (!d) {
-		rc = zb_fail_sys(w->err, errno, "open %s",
-				 *path ? path : "the source");
+		rc = failed(w, errno, "open", *path ? path : "the source");
 		if (dup_fd >= 0)
 			close(dup_fd);
 		return rc;
 	}
 	if (depth > DEPTH_MAX)
 		rc = refuse(w, path, "is nested too deep");
-	while (!rc && (e = readdir(d))) {
+	while (!rc && (errno = 0, e = readdir(d))) {
 		zb_auto(free) char *sub = NULL;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
@@ -201,8 +232,53 @@ static int copy_dir(struct walk *w, int from, int to, const char *path,
 		rc = sub ? copy_entry(w, from, to, e->d_name, sub, depth)
 			 : zb_fail(w->err, ZB_ELIMIT, "out of memory");
 	}
+	if (!rc && errno)
+		rc = failed(w, errno, "read", *path ? path : "the source");
 	closedir(d);
 	return rc;
+}
+
+/* Does @target, read from the directory of @path, climb above the top? What
+ * leads nowhere now may lead somewhere once a part of it exists. */
+static bool climbs_out(const char *path, const char *target)
+{
+	long depth = 0;
+
+	for (const char *p = path; (p = strchr(p, '/')); p++)
+		depth++;
+	while (*target && depth >= 0) {
+		size_t n = strcspn(target, "/");
+
+		if (n == 2 && !strncmp(target, "..", 2))
+			depth--;
+		else if (n && !(n == 1 && *target == '.'))
+			depth++;
+		target += n + (target[n] == '/');
+	}
+	return depth < 0;
+}
+
+static int leads_outside(struct walk *w, const char *path, const char *target)
+{
+	zb_auto(free) char *why = NULL;
+	struct zb_buf b = {0};
+
+	zb_text_escape(&b, target, strlen(target), 300);
+	why = zb_strf("-> %s points outside the extension", zb_buf_str(&b));
+	zb_buf_done(&b);
+	return refuse(w, path, why ? why : "points outside the extension");
+}
+
+static int leads_nowhere(struct walk *w, const char *path)
+{
+	struct zb_buf b = {0};
+	int rc;
+
+	zb_text_escape(&b, path, strlen(path), 300);
+	rc = zb_strv_addf(&w->c->warnings, "%s is a link that leads nowhere",
+			  zb_buf_str(&b));
+	zb_buf_done(&b);
+	return rc ? zb_fail(w->err, ZB_ELIMIT, "out of memory") : 0;
 }
 
 /* Does the link at @path, in the copy, lead outside it? */
@@ -214,21 +290,19 @@ static int judge_link(struct walk *w, int to, const char *path)
 	};
 	zb_auto(fd) int fd =
 		(int)syscall(SYS_openat2, to, path, &how, sizeof(how));
-	char target[256] = "", why[320];
+	int sys = fd < 0 ? errno : 0;
+	char target[4096] = "";
 	ssize_t n;
 
 	if (fd >= 0)
 		return 0;
-	if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
-		return zb_strv_addf(&w->c->warnings,
-				    "%s is a link that leads nowhere", path);
-	if (errno != EXDEV)
-		return zb_fail_sys(w->err, errno, "resolve %s", path);
 	n = readlinkat(to, path, target, sizeof(target) - 1);
 	target[n > 0 ? n : 0] = '\0';
-	snprintf(why, sizeof(why), "-> %s points outside the extension",
-		 target);
-	return refuse(w, path, why);
+	if (sys == EXDEV || climbs_out(path, target))
+		return leads_outside(w, path, target);
+	if (sys == ENOENT || sys == ELOOP || sys == ENOTDIR)
+		return leads_nowhere(w, path);
+	return failed(w, sys, "resolve", path);
 }
 
 int zb_tree_copy(const char *from, const char *to, struct zb_tree_copy *c,
@@ -237,15 +311,18 @@ int zb_tree_copy(const char *from, const char *to, struct zb_tree_copy *c,
 	zb_auto(fd) int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	zb_auto(fd) int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct walk w = {.c = c, .err = err};
+	struct stat st;
 	int rc;
 
-	if (in < 0)
+	if (in < 0 || fstat(in, &st))
 		return zb_fail_sys(err, errno, "open %s", from);
 	if (out < 0)
 		return zb_fail_sys(err, errno, "open %s", to);
 	rc = copy_dir(&w, in, out, "", 0);
 	for (size_t i = 0; !rc && i < w.links.n; i++)
 		rc = judge_link(&w, out, w.links.v[i]);
+	if (!rc && fchmod(out, (st.st_mode & MODE_KEPT) | 0700))
+		rc = zb_fail_sys(err, errno, "chmod %s", to);
 	if (!rc && syncfs(out))
 		rc = zb_fail_sys(err, errno, "sync %s", to);
 	zb_strv_done(&w.links);

@@ -188,7 +188,8 @@ static void map_configuration(struct stage *st, int fd)
 		fail(st->ctrl, 0, "configuration: wrong size", NULL);
 	at = sys6p(SYS_mmap, 0, sb.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
 		   fd, 0);
-	if (at < 0 && at > -4096)
+	/* A negative errno is no address; nothing is ever mapped at 0. */
+	if (at <= 0 && at > -4096)
 		fail(st->ctrl, at, "configuration: mmap", NULL);
 	st->base = (char *)at;
 	st->conf = (struct zb_stage_config *)at;
