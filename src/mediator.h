@@ -34,7 +34,9 @@ struct zb_med_out {
 	char id[128];		   /* its id, if it has one that fits */
 	struct zb_denial *denials; /* to the ledger; ext/session not filled */
 	size_t n_denials;
-	struct zb_strv log; /* lines for ext-NAME.log, without prefix */
+	/* Lines for ext-NAME.log and the user, without prefix. A refusal that
+	 * no grant would lift has one, at least the first of its kind. */
+	struct zb_strv log;
 	/* Events: it passed as the one hello, the first ready, a shutdown_ack;
 	 * a call of the host was answered by it (or in its place). */
 	bool is_hello, is_ready, is_shutdown_ack, is_reply;

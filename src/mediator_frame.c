@@ -541,6 +541,7 @@ static void note_controls(struct zb_mediator *m, const struct zb_frame_row *row,
 	    !zb_med_once(m, "controls %s %s", row->type, f->name))
 		return;
 	snprintf(target, sizeof(target), "%s.%s", row->type, f->name);
+	zb_med_log(m, "%s: control characters taken out", target);
 	zb_med_refuse(m,
 		      &(struct zb_refusal){
 			      .op = ZB_OP_PROTO,

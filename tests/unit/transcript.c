@@ -20,6 +20,7 @@ struct player {
 	struct zb_med_out out;
 	bool pending, verdict_seen, also_seen;
 	size_t denials_seen, log_seen;
+	struct zb_strv told; /* rules of refusals that had a log line */
 };
 
 ZB_PRINTF(2, 3)
@@ -44,6 +45,16 @@ struct zb_plan zb_transcript_plan(const char *scope)
 		fail_msg("scope: %s", err.msg);
 	plan.name = zb_strdup("weather");
 	return plan;
+}
+
+/* Whom no grant would help must hear of it, the first time. */
+static void check_told(struct player *p, const struct zb_denial *d)
+{
+	if (d->grant_key || zb_strv_has(&p->told, d->rule))
+		return;
+	if (!p->out.log.n)
+		fault(p, "refused for good, and nobody is told: %s", d->rule);
+	zb_strv_add(&p->told, d->rule);
 }
 
 static void done_plan(struct player *p)
@@ -82,6 +93,8 @@ static void settled(struct player *p)
 	}
 	if (p->log_seen != p->out.log.n)
 		fault(p, "a log line more: %s", p->out.log.v[p->log_seen]);
+	for (size_t i = 0; i < p->out.n_denials; i++)
+		check_told(p, &p->out.denials[i]);
 	if (!p->also_seen && p->out.also_upstream.len)
 		fault(p, "the host was told: %s",
 		      zb_buf_str(&p->out.also_upstream));
@@ -304,4 +317,5 @@ void zb_transcript_run(const char *path)
 	free(p.data_dir);
 	free(p.extension_dir);
 	zb_med_out_done(&p.out);
+	zb_strv_done(&p.told);
 }
