@@ -64,6 +64,7 @@ def tapes(dir):
 def replay(w, source, transcript, policy, scope):
     """source: a directory with the extension, ready to run."""
     w.env["PATH"] = twins.path()
+    w.env["TMPDIR"] = w.dir
     with open(os.path.join(source, "extension.json")) as f:
         name = json.load(f)["name"]
     first = twins.tape(source)

@@ -1,8 +1,10 @@
 """twins - the extensions of tests/peer/twins, made ready to run."""
+import atexit
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 
 from zbtest import SRC, SYSTEM_PATH
 
@@ -34,30 +36,42 @@ def path():
     return ":".join([SYSTEM_PATH] + more)
 
 
+built = {}      # twin: directory, or why there is none
+
+
 def make(w, twin, rel):
-    """Copy it to w.dir/rel and build it. Returns its name, None if it cannot
-    be built here (a skipped point says why)."""
-    to = w.path(rel)
-    shutil.copytree(os.path.join(HERE, "twins", twin), to)
-    subprocess.run(["chmod", "-R", "u+w", to], check=True)
-    kind = PROGRAMS.get(twin)
+    """A copy, ready to run, at w.dir/rel. Its name, None if it cannot be built
+    here (a skipped point says why)."""
+    if twin not in built:
+        top = tempfile.mkdtemp(prefix="zbtest-")
+        atexit.register(shutil.rmtree, top, ignore_errors=True)
+        built[twin] = build(twin, os.path.join(top, twin), top)
+    if not os.path.isdir(built[twin]):
+        w.skip(twin, "cannot be built: " + built[twin])
+        return None
+    os.makedirs(os.path.dirname(w.path(rel)), exist_ok=True)
+    subprocess.run(["cp", "-a", built[twin], w.path(rel)], check=True)
+    return NAMES.get(twin, twin)
+
+
+def build(twin, to, top):
+    source = os.path.join(HERE, "twins", twin)
+    shutil.copytree(source, to)
+    subprocess.run(["chmod", "-R", "u+w", top], check=True)
+    kind, env = PROGRAMS.get(twin), None
     if kind == "c":
-        cc = os.environ.get("ZB_CC", "cc").split()
-        argv = cc + ["-O1", "-o", os.path.join(to, twin), os.path.join(
-            HERE, "twins", twin, twin + ".c")]
-        env = None
+        argv = os.environ.get("ZB_CC", "cc").split() + [
+            "-O1", "-o", os.path.join(to, twin),
+            os.path.join(source, twin + ".c")]
     elif kind == "go":
         argv = [shutil.which("go"), "build", "-o", twin, "."]
-        env = dict(os.environ, GOCACHE=w.path("gocache"), GOFLAGS="",
+        env = dict(os.environ, GOCACHE=top + "/cache", GOFLAGS="",
                    CGO_ENABLED="0", GO111MODULE="on", GOPROXY="off",
-                   GOTOOLCHAIN="local", HOME=w.home)
-    if kind in ("c", "go"):
-        r = subprocess.run(argv, cwd=to, env=env, capture_output=True,
-                           text=True)
-        if r.returncode:
-            w.skip(twin, "cannot be built: " + r.stderr.strip()[:300])
-            return None
-    return NAMES.get(twin, twin)
+                   GOTOOLCHAIN="local", HOME=top)
+    else:
+        return to
+    r = subprocess.run(argv, cwd=to, env=env, capture_output=True, text=True)
+    return to if not r.returncode else r.stderr.strip()[:300] or "failed"
 
 
 def tape(dir):
