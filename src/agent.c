@@ -134,9 +134,10 @@ static void on_quiet(uv_timer_t *t)
 	struct member *m = t->data;
 
 	m->pub.auto_ready = true;
-	zb_ledger_say(zb_extension_ledger(m->pub.ext),
-		      "no ready frame; ready after %d ms of silence",
-		      SILENCE_MS);
+	zb_agent_tell(m,
+		      "%s sent no ready frame; taken as ready after %d ms of "
+		      "silence",
+		      m->name, SILENCE_MS);
 	set_ready(m);
 }
 

@@ -282,11 +282,8 @@ static void judge_member(struct round *r, size_t m)
 			    mem->problem ? mem->problem : "did not start");
 	} else if (mem->ready_timeout) {
 		p->status = "ready-timeout";
-		zb_strv_add(&p->warnings, "timed out waiting for ready");
 	} else if (mem->auto_ready) {
 		p->status = "auto-ready";
-		zb_strv_add(&p->warnings, "no ready frame; taken as ready "
-					  "after a silence");
 	}
 }
 
