@@ -18,6 +18,7 @@
 #include "config.h"
 
 #include "platform/linux/broker_int.h"
+#include "platform/linux/filter.h"
 #include "platform/linux/notify.h"
 
 #include "fdutil.h"
@@ -26,7 +27,6 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,15 +360,15 @@ static void *recorder_main(void *arg)
 
 static int fill_rows(struct zb_broker *b, struct zb_error *err)
 {
-	const char *const *name;
+	const char *const *names = zb_row_names();
 
-	for (name = zb_row_names(); *name; name++) {
-		const struct zb_row *row = zb_row_of(*name);
-		int nr = seccomp_syscall_resolve_name(*name);
+	for (size_t i = 0; names[i]; i++) {
+		const struct zb_row *row = zb_row_of(names[i]);
+		int nr = zb_watched_number(i);
 
 		if (!row)
 			return zb_fail(err, ZB_ESYS, "broker: no row for %s",
-				       *name);
+				       names[i]);
 		if (nr >= 0 && nr < ZB_ROWS)
 			b->rows[nr] = row;
 	}

@@ -22,4 +22,8 @@ struct zb_filter zb_filter(enum zb_ledger_mode mode, bool every_open);
 /* By architecture's name ("x86_64", "aarch64"); @n is 0 for another. */
 struct zb_filter zb_filter_for(const char *arch, enum zb_ledger_mode mode);
 
+/* The number here of the call that stands at @i in watched.def; -1: this
+ * architecture has none. */
+int zb_watched_number(size_t i);
+
 #endif

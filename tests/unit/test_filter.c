@@ -309,6 +309,32 @@ static void carve_outs_see_every_open(void **state)
 	assert_ptr_not_equal(writes.insn, open.insn);
 }
 
+static const char *const watched[] = {
+#undef ZB_WATCH
+#undef ZB_REFUSE
+#define ZB_WATCH(name, when) #name,
+#define ZB_REFUSE(name)	     #name,
+#include "platform/linux/watched.def"
+};
+
+/* The numbers of this machine, from two sources; the library may be older than
+ * a call. */
+static void watched_numbers(void **state)
+{
+	size_t known = 0, n = sizeof(watched) / sizeof(watched[0]);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		int nr = seccomp_syscall_resolve_name(watched[i]);
+
+		if (nr >= 0)
+			assert_int_equal(zb_watched_number(i), nr);
+		known += zb_watched_number(i) >= 0;
+	}
+	assert_int_equal(zb_watched_number(n), -1);
+	assert_true(known > n / 2);
+}
+
 /* Random calls: every program ends, in few steps, with an answer we know. */
 static void always_ends(void **state)
 {
@@ -402,6 +428,7 @@ int main(void)
 		cmocka_unit_test(the_lists_are_all),
 		cmocka_unit_test(nothing_refused_passes),
 		cmocka_unit_test(carve_outs_see_every_open),
+		cmocka_unit_test(watched_numbers),
 		cmocka_unit_test(always_ends),
 		cmocka_unit_test(the_interpreter_finds_faults),
 		cmocka_unit_test(the_kernel_takes_them),
