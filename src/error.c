@@ -65,32 +65,21 @@ int zb_wrap(struct zb_error *err, const char *fmt, ...)
 	return err->code;
 }
 
-static const struct {
-	enum zb_code code;
-	int exit_code;
-	const char *name;
-} codes[] = {
-	{ZB_OK, 0, "ok"},
-	{ZB_ESYS, 1, "system"},
-	{ZB_EUSAGE, 2, "usage"},
-	{ZB_EPOLICY, 3, "policy"},
-	{ZB_EUNSUPPORTED, 4, "unsupported"},
-	{ZB_EPROTO, 1, "protocol"},
-	{ZB_ELIMIT, 1, "limit"},
-};
-
 int zb_exit_code(enum zb_code code)
 {
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i].code == code)
-			return codes[i].exit_code;
+	switch (code) {
+	case ZB_OK:
+		return 0;
+	case ZB_EUSAGE:
+		return 2;
+	case ZB_EPOLICY:
+		return 3;
+	case ZB_EUNSUPPORTED:
+		return 4;
+	case ZB_ESYS:
+	case ZB_EPROTO:
+	case ZB_ELIMIT:
+		break;
+	}
 	return 1;
-}
-
-const char *zb_code_name(enum zb_code code)
-{
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i].code == code)
-			return codes[i].name;
-	return "unknown";
 }

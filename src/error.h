@@ -52,7 +52,4 @@ int zb_wrap(struct zb_error *err, const char *fmt, ...) ZB_PRINTF(2, 3);
  * malformed input, 3 refused by policy, 4 host cannot build the sandbox. */
 int zb_exit_code(enum zb_code code);
 
-/* A short lower-case word for @code ("usage", "policy"...), static. */
-const char *zb_code_name(enum zb_code code);
-
 #endif

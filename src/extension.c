@@ -1107,11 +1107,6 @@ const struct zb_prepared *zb_extension_prepared(const struct zb_extension *e)
 	return &e->prepared;
 }
 
-const char *zb_extension_name(const struct zb_extension *e)
-{
-	return e->prepared.plan.name;
-}
-
 const char *zb_extension_session(const struct zb_extension *e)
 {
 	return e->session;
@@ -1120,11 +1115,6 @@ const char *zb_extension_session(const struct zb_extension *e)
 bool zb_extension_broke_protocol(const struct zb_extension *e)
 {
 	return e->broke;
-}
-
-bool zb_extension_said_hello(const struct zb_extension *e)
-{
-	return e->hello;
 }
 
 int zb_extension_pid(const struct zb_extension *e)

@@ -84,17 +84,17 @@ void zb_extension_expire(struct zb_extension *e, const char *id);
 void zb_extension_tell(struct zb_extension *e, const char *fmt, ...)
 	ZB_PRINTF(2, 3);
 
+/* What belongs to it, for as long as it does. */
 struct zb_mediator *zb_extension_mediator(struct zb_extension *e);
 struct zb_ledger *zb_extension_ledger(struct zb_extension *e);
 const struct zb_prepared *zb_extension_prepared(const struct zb_extension *e);
-const char *zb_extension_name(const struct zb_extension *e);
 const char *zb_extension_session(const struct zb_extension *e);
 /* Was it ended because of what it wrote? Then the reason is a sentence of its
  * own ("first stdout line is not a hello frame..."), else its predicate. */
 bool zb_extension_broke_protocol(const struct zb_extension *e);
 /* Has the first process ended (while others may still write)? */
 bool zb_extension_exited(struct zb_extension *e);
-bool zb_extension_said_hello(const struct zb_extension *e);
+/* Host pid of its first process, for people; 0 unknown. */
 int zb_extension_pid(const struct zb_extension *e);
 /* Ends it if it still runs (then without ended()). NULL is fine. The memory
  * goes when the loop has run its close callbacks. */

@@ -821,17 +821,6 @@ bool zb_mediator_open_call(const struct zb_mediator *m, size_t i,
 	return false;
 }
 
-int zb_mediator_open_calls(const struct zb_mediator *m, struct zb_strv *ids,
-			   struct zb_strv *types)
-{
-	struct zb_med_call c;
-
-	for (size_t i = 0; zb_mediator_open_call(m, i, &c); i++)
-		if (zb_strv_add(ids, c.id) || zb_strv_add(types, c.type))
-			return ZB_ELIMIT;
-	return 0;
-}
-
 bool zb_mediator_panel_open(const struct zb_mediator *m)
 {
 	return m->panel_open;

@@ -83,18 +83,15 @@ int64_t zb_mediator_hold_ms(struct zb_mediator *m, int64_t now_ms);
  * extension's place): a late reply is dropped and logged with how late it was.
  */
 void zb_mediator_expire(struct zb_mediator *m, int64_t now_ms, const char *id);
-/* Calls still open, oldest first: for answering when the extension died.
- * Appends their ids; @types gets "tool_call", "command_invoked",
- * "event_intercept" likewise. */
-int zb_mediator_open_calls(const struct zb_mediator *m, struct zb_strv *ids,
-			   struct zb_strv *types);
-/* The open calls one by one, oldest first. Strings are borrowed until the
- * mediator is used again. @type: the frame that asked ("tool_call"...);
- * @name: tool or command, "" if none; @event: of an intercept, else "". */
+/* A call of the host that is still open: it must be answered when the
+ * extension died. @type: the frame that asked ("tool_call"...); @name: tool or
+ * command, "" if none; @event: of an intercept, else "". */
 struct zb_med_call {
 	const char *id, *type, *name, *event;
 	int64_t opened_ms;
 };
+/* The @i-th, oldest first; false if there are fewer. Strings are borrowed
+ * until the mediator is used again. */
 bool zb_mediator_open_call(const struct zb_mediator *m, size_t i,
 			   struct zb_med_call *out);
 /* Is a panel of the extension open? tool_seconds does not run then. */

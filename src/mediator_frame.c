@@ -848,7 +848,8 @@ static size_t value_end(const char *s, size_t i, size_t n)
 	return 0;
 }
 
-bool zb_med_peek(const char *head, size_t n, const char *key, size_t *at,
+/* *@at and *@len get the raw value of member @key. */
+static bool peek(const char *head, size_t n, const char *key, size_t *at,
 		 size_t *len)
 {
 	size_t i = skip_ws(head, 0, n), want_len = strlen(key);
@@ -886,9 +887,9 @@ bool zb_med_peek_string(const char *head, size_t n, const char *key, char *out,
 {
 	size_t at, len;
 
-	if (!zb_med_peek(head, n, key, &at, &len) || len < 2 ||
-	    head[at] != '"' || len - 2 >= size ||
-	    memchr(head + at, '\\', len) || memchr(head + at, '\0', len) ||
+	if (!peek(head, n, key, &at, &len) || len < 2 || head[at] != '"' ||
+	    len - 2 >= size || memchr(head + at, '\\', len) ||
+	    memchr(head + at, '\0', len) ||
 	    zb_utf8_check(head + at, len) != len)
 		return false;
 	memcpy(out, head + at + 1, len - 2);

@@ -154,11 +154,9 @@ bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,
 /* Set the verdict: pass, or pass with fields cut and text cleaned. Return:
  * false if the result would be too long for the host (nothing passes). */
 bool zb_med_pass(struct zb_mediator *m, struct zb_view *v);
-/* Find member @key of the object that @head starts with, though it may be cut
- * off: *@at and *@len get the raw value. First one wins; no checks. */
-bool zb_med_peek(const char *head, size_t n, const char *key, size_t *at,
-		 size_t *len);
-/* The same, a plain string without escapes, into @out. */
+/* Member @key of the object that @head starts with, though it may be cut off:
+ * if it is a plain string without escapes, copy it into @out. The first one
+ * wins; nothing else of the object is checked. */
 bool zb_med_peek_string(const char *head, size_t n, const char *key, char *out,
 			size_t size);
 

@@ -37,7 +37,8 @@ enum zb_where zb_where(const struct zb_plan *plan, const struct zb_place *p)
 	return ZB_NOWHERE;
 }
 
-bool zb_place_private(const struct zb_place *p)
+/* HOME, data/ and /tmp are the extension's: no deny reaches into them. */
+static bool is_private(const struct zb_place *p)
 {
 	return p->kind == ZB_PLACE_HOME || p->kind == ZB_PLACE_DATA ||
 	       p->kind == ZB_PLACE_TMP;
@@ -88,7 +89,7 @@ static bool is_region(const struct zb_place *p)
  * executed where a deny reaches into. */
 static unsigned rights_of(const struct zb_place *p)
 {
-	unsigned rights = zb_place_private(p) ? ALL : p->rights;
+	unsigned rights = is_private(p) ? ALL : p->rights;
 
 	if (p->carved || p->brokered)
 		rights &= ~(unsigned)ZB_MAY_EXEC;

@@ -19,8 +19,6 @@ enum zb_where {
 enum zb_where zb_where(const struct zb_plan *plan,
 		       const struct zb_place *place);
 
-/* HOME, data/ and /tmp are the extension's: no deny reaches into them. */
-bool zb_place_private(const struct zb_place *p);
 /* Does @d take something from what @p grants? */
 bool zb_deny_applies(const struct zb_deny *d, const struct zb_place *p);
 

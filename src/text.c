@@ -500,21 +500,6 @@ bool zb_fold_equal(const char *a, size_t an, const char *b, size_t bn)
 	return i == an && j == bn;
 }
 
-int zb_text_to_utf8(struct zb_buf *out, const char *s, size_t n)
-{
-	while (n) {
-		size_t good = zb_utf8_check(s, n);
-
-		zb_buf_add(out, s, good);
-		if (good == n)
-			break;
-		zb_buf_adds(out, "\xef\xbf\xbd");
-		s += good + 1;
-		n -= good + 1;
-	}
-	return out->failed ? ZB_ELIMIT : 0;
-}
-
 /* Longer words than this are near nothing. */
 #define DISTANCE_MAX 64
 

@@ -58,9 +58,6 @@ uint32_t zb_fold(uint32_t cp);
 /* Equal under folding? Both valid UTF-8. */
 bool zb_fold_equal(const char *a, size_t an, const char *b, size_t bn);
 
-/* Replace each invalid byte of @s by U+FFFD. */
-int zb_text_to_utf8(struct zb_buf *out, const char *s, size_t n);
-
 /* Edit distance, bounded: for "nearest known key" messages. */
 unsigned zb_edit_distance(const char *a, const char *b);
 /* The nearest of @words (NULL-terminated) to @word, or NULL if none is near

@@ -385,17 +385,6 @@ static void folds_as_go(void **state)
 	assert_true(zb_fold_equal(S(""), S("")));
 }
 
-static void invalid_bytes_become_fffd(void **state)
-{
-	struct zb_buf b = {0};
-
-	(void)state;
-	zb_text_to_utf8(&b, S("a\xff\xc3\xa4\xe2\x82"));
-	assert_string_equal(zb_buf_str(&b), "a\xef\xbf\xbd\xc3\xa4"
-					    "\xef\xbf\xbd\xef\xbf\xbd");
-	zb_buf_done(&b);
-}
-
 static void nearest_words(void **state)
 {
 	static const char *const words[] = {"connect", "listen", "unix", NULL};
@@ -428,7 +417,6 @@ int main(void)
 		cmocka_unit_test(clean_leaves_nothing),
 		cmocka_unit_test(quotes_for_a_shell),
 		cmocka_unit_test(folds_as_go),
-		cmocka_unit_test(invalid_bytes_become_fffd),
 		cmocka_unit_test(nearest_words),
 	};
 
