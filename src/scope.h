@@ -1,5 +1,5 @@
 /* scope.h - the permission scope file: parsed, checked, merged, edited.
- * Pure: text in, struct out. Reading files is the caller's (policy_store.h).
+ * Pure: text in, struct out. Reading files is the caller's (chain.h).
  *
  * A scope as parsed says only what its file says: absent keys stay absent.
  * zb_scope_merge() lays one over another; what comes out of a whole chain

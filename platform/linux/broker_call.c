@@ -49,14 +49,15 @@ bool zb_say_later(struct zb_call *c)
 	return true;
 }
 
-bool zb_call_waits(const struct zb_call *c)
+/* Is the caller still waiting (and so what was read its own)? */
+static bool waits(const struct zb_call *c)
 {
 	return zb_notify_valid(c->b->listener, c->id);
 }
 
 bool zb_may_act(struct zb_call *c)
 {
-	if (zb_call_waits(c))
+	if (waits(c))
 		return true;
 	c->said = ZB_SAID_SENT;
 	return false;
@@ -64,7 +65,7 @@ bool zb_may_act(struct zb_call *c)
 
 bool zb_call_again(const struct zb_call *c)
 {
-	return !atomic_load(&c->b->stopping) && zb_call_waits(c);
+	return !atomic_load(&c->b->stopping) && waits(c);
 }
 
 int zb_arg_int(const struct zb_call *c, int index)
@@ -190,7 +191,7 @@ static void note(struct zb_call *c, const struct zb_refusal *r,
 		.evidence = r->evidence,
 	};
 	zb_note_answer(&n->d, a);
-	if (!zb_call_waits(c)) { /* all that may be another's */
+	if (!waits(c)) { /* all that may be another's */
 		zb_note_free(n);
 		return;
 	}
@@ -244,8 +245,8 @@ enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f)
 	return zb_ask(c->b, &q);
 }
 
-enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
-				const char *target)
+static enum zb_verdict judge_absent(struct zb_call *c, enum zb_op op,
+				    const char *target)
 {
 	struct zb_query q = {.op = op, .target = target, .place = -1};
 
@@ -308,7 +309,7 @@ void zb_missing(struct zb_call *c, enum zb_op op, const char *asked,
 		zb_say_errno(c, at->err);
 		return;
 	}
-	switch (zb_judge_absent(c, op, path)) {
+	switch (judge_absent(c, op, path)) {
 	case ZB_ALLOW:
 		leave(c, ENOENT);
 		return;

@@ -94,7 +94,7 @@ struct zb_call {
 	char full[PATH_MAX], full2[PATH_MAX];
 };
 
-/* broker.c: what a handler may say. The last word counts. */
+/* broker_call.c: what a handler may say. The last word counts. */
 void zb_say_continue(struct zb_call *c);
 void zb_say_errno(struct zb_call *c, int e);
 /* The result of a system call of ours: @rc, or errno if it is negative. */
@@ -102,14 +102,13 @@ void zb_say_result(struct zb_call *c, long rc);
 /* Return: true if the handler must return and will be called again on a
  * worker, where it may block. */
 bool zb_say_later(struct zb_call *c);
-/* Is the caller still waiting (and so what was read its own)? */
-bool zb_call_waits(const struct zb_call *c);
-/* The same, before an act on the caller's behalf: false ends the handler. */
+/* Before an act on the caller's behalf: is the caller still waiting, and so
+ * what was read its own? false ends the handler. */
 bool zb_may_act(struct zb_call *c);
 /* After EINTR on a worker: go on? */
 bool zb_call_again(const struct zb_call *c);
 
-/* broker.c: arguments. */
+/* broker_call.c: arguments. */
 int zb_arg_int(const struct zb_call *c, int index); /* index -1: 0 */
 int zb_arg_dir(const struct zb_call *c, int index); /* index -1: AT_FDCWD */
 uint32_t zb_arg_flags(const struct zb_call *c);	    /* with the fixed ones */
@@ -140,8 +139,6 @@ void zb_refuse(struct zb_call *c, const struct zb_refusal *r);
  * gone. */
 enum zb_verdict zb_ask(struct zb_broker *b, const struct zb_query *q);
 enum zb_verdict zb_judge(struct zb_call *c, enum zb_op op, struct zb_spot *f);
-enum zb_verdict zb_judge_absent(struct zb_call *c, enum zb_op op,
-				const char *target);
 /* The more careful of two. */
 enum zb_verdict zb_stricter(enum zb_verdict a, enum zb_verdict b);
 /* Refuse @op on @f, which exists inside. */

@@ -52,7 +52,7 @@ void zb_bwrap_args_done(struct zb_bwrap_args *a);
 int zb_bwrap_render(const struct zb_plan *plan, struct zb_buf *out,
 		    struct zb_error *err);
 
-/* The backend's rules: see rules.h. */
+/* The backend's rules: see enforce.h. */
 int zb_bwrap_rules(const struct zb_plan *plan, struct zb_rule_status **out,
 		   size_t *n, struct zb_error *err);
 

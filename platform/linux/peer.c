@@ -40,7 +40,8 @@ static size_t to_page_end(uint64_t addr)
 	return PAGE - (size_t)(addr & (PAGE - 1));
 }
 
-ssize_t zb_peer_read_some(int tid, uint64_t addr, void *out, size_t n)
+/* As many of @n bytes as can be read, at least one. Return: how many. */
+static ssize_t read_some(int tid, uint64_t addr, void *out, size_t n)
 {
 	size_t done = 0;
 
@@ -60,7 +61,7 @@ ssize_t zb_peer_read_some(int tid, uint64_t addr, void *out, size_t n)
 
 int zb_peer_read(int tid, uint64_t addr, void *out, size_t n)
 {
-	ssize_t got = n ? zb_peer_read_some(tid, addr, out, n) : 0;
+	ssize_t got = n ? read_some(tid, addr, out, n) : 0;
 
 	if (got < 0)
 		return (int)got;

@@ -14,8 +14,6 @@
 /* Exactly @n bytes at @addr. -EFAULT if not all can be read, -EPERM for a
  * process whose memory nobody may read. */
 int zb_peer_read(int tid, uint64_t addr, void *out, size_t n);
-/* As many of @n bytes as can be read, at least one. Return: how many. */
-ssize_t zb_peer_read_some(int tid, uint64_t addr, void *out, size_t n);
 /* A NUL-terminated string of less than @cap bytes. Return: its length;
  * -ENAMETOOLONG without a NUL. */
 int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap);

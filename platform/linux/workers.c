@@ -39,7 +39,8 @@ void zb_workers_prepare(void)
 	pthread_once(&once, install);
 }
 
-void zb_workers_unmask(void)
+/* Let this thread, whose signals are blocked, be interrupted. */
+static void unmask(void)
 {
 	sigset_t set;
 
@@ -154,7 +155,7 @@ void zb_workers_run(struct zb_workers *w, void *scratch)
 	struct zb_task *t;
 	unsigned i;
 
-	zb_workers_unmask();
+	unmask();
 	pthread_mutex_lock(&w->lock);
 	i = free_slot(w);
 	while ((t = wait_task(w))) {

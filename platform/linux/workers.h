@@ -52,7 +52,5 @@ void zb_workers_stop(struct zb_workers *w);
 void zb_workers_done(struct zb_workers *w);
 /* Make the signal known that interrupts a worker's system call. */
 void zb_workers_prepare(void);
-/* Let this thread, whose signals are blocked, be interrupted. */
-void zb_workers_unmask(void);
 
 #endif
