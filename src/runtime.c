@@ -145,8 +145,24 @@ static bool is_personal(const struct resolution *r, const char *real)
 		zb_path_below(real, siblings));
 }
 
-/* A program in such a place that only the manifest or a shebang names, by its
- * path. It runs; but what lies around it is nobody's wish but a stranger's. */
+/* Where programs get by being installed, and not with somebody's files. */
+static bool is_installed(const char *real)
+{
+	static const char *const places[] = {
+		"/usr", "/bin",	 "/sbin",
+		"/lib", "/opt",	 "/nix/store",
+		"/gnu", "/snap", "/home/linuxbrew",
+	};
+
+	for (size_t i = 0; real && i < ZB_ARRAY_LEN(places); i++)
+		if (zb_path_below(real, places[i]))
+			return true;
+	return false;
+}
+
+/* A program that only the manifest or a shebang names, by its path, in a place
+ * where anybody's repository may lie. It runs; but what lies around it is
+ * nobody's wish but a stranger's. */
 static bool is_strange(const struct resolution *r, const char *real)
 {
 	zb_auto(free) char *dir = zb_path_dir(r->path);
@@ -154,8 +170,8 @@ static bool is_strange(const struct resolution *r, const char *real)
 
 	if (in_extension(r, real))
 		return true;
-	return !r->from_path &&
-	       (is_personal(r, real) || !place || is_personal(r, place));
+	return !r->from_path && (!is_installed(real) || is_personal(r, real) ||
+				 !is_installed(place) || is_personal(r, place));
 }
 
 /* `exec` as zot takes it: absolute as it is; with a slash from the extension's
