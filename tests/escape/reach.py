@@ -38,7 +38,10 @@ def quiet(w, mode):
                  if fits(a) and not re.search(r"{ext}|{code}", str(a.act))]
         f.plant_named(tried)
         before = f.snapshot()
-        got = f.wrapped([a.act for a in tried],
+        # The long race was run above.
+        acts = [["20000" if x == "100000" else x for x in a.act]
+                for a in tried]
+        got = f.wrapped(acts,
                         {"extends": "standard", "ledger": mode})
         for a, g in zip(tried, got):
             w.check(re.fullmatch(r"no (%s)( .*)?" % a.errno, g, re.S),
