@@ -6,6 +6,7 @@
 #include "enforce.h"
 #include "install.h"
 #include "json_scan.h"
+#include "staging.h"
 #include "text.h"
 
 #include <string.h>
@@ -49,20 +50,21 @@ static void names(struct zb_buf *out, const char *title, const char *slash,
 
 static void requested(struct zb_buf *out, const struct zb_patient *p)
 {
-	for (size_t i = 0; i < p->requested.n; i++) {
-		const char *r = p->requested.v[i];
-		const char *space = strchr(r, ' ');
-		struct zb_buf q = {0};
+	for (size_t i = 0; i < p->wishes.n; i++) {
+		const struct zb_wish *w = &p->wishes.v[i];
+		struct zb_buf command = {0};
 
-		zb_buf_adds(out, "  asks for, not granted: ");
-		zb_text_escape(out, r, strlen(r), 400);
-		if (space && !zb_text_shell_quote(&q, space + 1))
-			zb_buf_addf(out,
-				    "; to allow: zotbox ext allow %s %.*s %s",
-				    p->found->name, (int)(space - r), r,
-				    zb_buf_str(&q));
+		zb_buf_addf(out, "  asks for, not granted: %s ", w->key);
+		zb_text_escape(out, w->value, strlen(w->value), 400);
+		if (w->why_not) {
+			zb_buf_adds(out, "; not to be had: ");
+			zb_cmd_visible(out, w->why_not, strlen(w->why_not));
+		} else if (!zb_wish_command(p->found->name, w, &command)) {
+			zb_buf_addf(out, "; to allow: %s",
+				    zb_buf_str(&command));
+		}
 		zb_buf_addc(out, '\n');
-		zb_buf_done(&q);
+		zb_buf_done(&command);
 	}
 }
 
@@ -119,6 +121,12 @@ static void print_patient(struct zb_buf *out, const struct zb_patient *p,
 	if (p->started)
 		zb_buf_addf(out, "  start: %llu ms\n",
 			    (unsigned long long)p->start_ms);
+	if (!strcmp(p->status, "disabled"))
+		line(out, "note", "disabled in extension.json");
+	if (!strcmp(p->status, "shadowed"))
+		line(out, "note",
+		     "skipped because a higher-priority extension directory "
+		     "with this name wins");
 	lines(out, "note", &p->notes);
 	lines(out, "warning", &p->warnings);
 	lines(out, "error", &p->errors);
@@ -165,14 +173,25 @@ static void member(struct zb_buf *out, const char *key, const char *value)
 	quoted(out, value);
 }
 
-static void json_list(struct zb_buf *out, const char *key,
-		      const struct zb_strv *l)
+static void json_items(struct zb_buf *out, const struct zb_strv *l, bool *any)
 {
-	zb_buf_addf(out, ",\"%s\":[", key);
 	for (size_t i = 0; i < l->n; i++) {
-		zb_buf_adds(out, i ? "," : "");
+		zb_buf_adds(out, *any ? "," : "");
 		quoted(out, l->v[i]);
+		*any = true;
 	}
+}
+
+/* One list, or two after each other (@more may be NULL). */
+static void json_list(struct zb_buf *out, const char *key,
+		      const struct zb_strv *l, const struct zb_strv *more)
+{
+	bool any = false;
+
+	zb_buf_addf(out, ",\"%s\":[", key);
+	json_items(out, l, &any);
+	if (more)
+		json_items(out, more, &any);
 	zb_buf_addc(out, ']');
 }
 
@@ -190,16 +209,13 @@ static void json_names(struct zb_buf *out, const char *key,
 	zb_buf_addc(out, ']');
 }
 
-static void json_requested(struct zb_buf *out, const struct zb_strv *l)
+static void json_requested(struct zb_buf *out, const struct zb_wishes *w)
 {
 	zb_buf_adds(out, ",\"requested_not_granted\":[");
-	for (size_t i = 0; i < l->n; i++) {
-		const char *space = strchr(l->v[i], ' ');
-		size_t k = space ? (size_t)(space - l->v[i]) : strlen(l->v[i]);
-
+	for (size_t i = 0; i < w->n; i++) {
 		zb_buf_adds(out, i ? ",{\"key\":" : "{\"key\":");
-		zb_json_quote(out, l->v[i], k);
-		member(out, "value", space ? space + 1 : NULL);
+		quoted(out, w->v[i].key);
+		member(out, "value", w->v[i].value);
 		zb_buf_addc(out, '}');
 	}
 	zb_buf_addc(out, ']');
@@ -226,10 +242,9 @@ static void json_patient(struct zb_buf *out, const struct zb_patient *p)
 	member(out, "log", p->log);
 	json_names(out, "commands", p->commands, p->n_commands);
 	json_names(out, "tools", p->tools, p->n_tools);
-	json_list(out, "warnings", &p->warnings);
-	json_list(out, "errors", &p->errors);
-	json_list(out, "notes", &p->notes);
-	json_requested(out, &p->requested);
+	json_list(out, "warnings", &p->warnings, &p->notes);
+	json_list(out, "errors", &p->errors, NULL);
+	json_requested(out, &p->wishes);
 	zb_buf_adds(out, ",\"denials\":[");
 	for (size_t i = 0; i < p->n_denials; i++) {
 		zb_buf_adds(out, i ? "," : "");
@@ -256,8 +271,7 @@ static void json_host(struct zb_buf *out, const struct zb_diagnosis *d)
 		zb_buf_addc(out, '}');
 	}
 	zb_buf_addc(out, ']');
-	json_list(out, "blind_spots", &d->host.blind_spots);
-	json_list(out, "facts", &d->host.facts);
+	json_list(out, "blind_spots", &d->host.blind_spots, NULL);
 	zb_buf_addc(out, '}');
 }
 
@@ -275,64 +289,91 @@ static void print_json(struct zb_buf *out, const struct zb_diagnosis *d)
 
 /* ---- the command ---- */
 
-/* Keep of @all what the operands name; an unknown name is an error. Rows are
- * moved, not copied. */
+/* The rows that operand @name means: all of that name, so that one which is in
+ * the way of another shows; else the one in the directory of that name. */
+static int mark_chosen(const struct zb_found_list *all, const char *name,
+		       bool *chosen, struct zb_error *err)
+{
+	const struct zb_found *f;
+	bool any = false;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (!strcmp(all->v[i].name, name))
+			any = chosen[i] = true;
+	if (any)
+		return 0;
+	if (zb_discover_installed(all, name, &f, err))
+		return err->code;
+	chosen[f - all->v] = true;
+	return 0;
+}
+
+/* Keep of @all what the operands name; an unknown name is an error. */
 static int choose(struct zb_found_list *all, const struct zb_args *a,
 		  struct zb_error *err)
 {
-	struct zb_found_list kept = {0};
+	zb_auto(free) bool *chosen = calloc(all->n + 1, sizeof(*chosen));
+	size_t n = 0;
+	int rc = 0;
 
 	if (!a->n_args)
 		return 0;
-	kept.v = calloc(all->n + 1, sizeof(*kept.v));
-	for (size_t i = 0; kept.v && i < a->n_args; i++) {
-		const struct zb_found *f;
-		size_t at = all->n;
+	if (!chosen)
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
+	for (size_t i = 0; !rc && i < a->n_args; i++)
+		rc = mark_chosen(all, a->arg[i], chosen, err);
+	for (size_t i = 0; !rc && i < all->n; i++)
+		if (!chosen[i])
+			zb_found_clear(&all->v[i]);
+		else if (n++ != i)
+			all->v[n - 1] = all->v[i];
+	if (!rc)
+		all->n = n;
+	return rc;
+}
 
-		for (size_t k = 0; k < all->n; k++)
-			if (all->v[k].name &&
-			    !strcmp(all->v[k].name, a->arg[i]))
-				at = k;
-		if (at == all->n &&
-		    !zb_discover_installed(all, a->arg[i], &f, err))
-			at = (size_t)(f - all->v);
-		if (at == all->n)
-			break;
-		*err = (struct zb_error){0};
-		kept.v[kept.n++] = all->v[at];
-		all->v[at] = (struct zb_found){0};
-		all->v[at].name = zb_strdup("");
-		all->v[at].dir = zb_strdup("");
-	}
-	zb_found_list_done(all);
-	*all = kept;
-	return err->code;
+/* The NAME under which we installed what is in @f's directory, or NULL. */
+static const char *installed_name(const struct zb_store *store,
+				  const struct zb_found *f)
+{
+	const char *base = strrchr(f->dir, '/');
+	zb_auto(free) char *shipped = NULL;
+
+	if (f->scope != ZB_FOUND_GLOBAL || f->link || f->theme_only || !base ||
+	    !zb_name_valid(base + 1))
+		return NULL;
+	shipped = zb_store_box(store, base + 1, "manifest.json");
+	return shipped && !access(shipped, F_OK) ? base + 1 : NULL;
 }
 
 static int repair_one(const struct zb_store *store, const struct zb_found *f,
-		      struct zb_error *err)
+		      const char *name, struct zb_error *err)
 {
-	zb_auto(free) char *shipped =
-		zb_store_box(store, f->name, "manifest.json");
 	bool enabled = !f->has_manifest || f->manifest.enabled;
-	int fd = -1, rc;
+	int fd = -1;
+	int rc = zb_store_lock(store, name, true, LOCK_WAIT_MS, &fd, err);
 
-	if (!shipped || access(shipped, F_OK) || !zb_name_valid(f->name))
-		return 0;
-	rc = zb_store_lock(store, f->name, true, LOCK_WAIT_MS, &fd, err);
 	if (!rc)
-		rc = zb_rewrap(store, f->name, enabled, err);
+		rc = zb_rewrap(store, name, enabled, err);
 	if (fd >= 0)
 		close(fd);
 	if (!rc)
 		zb_cmd_say("repaired: %s starts confined, through this zotbox",
-			   f->name);
+			   name);
 	return rc;
 }
 
-/* Named ones are confined again whatever they are now; without names only a
- * wrapped one whose zotbox has moved is mended: the user may have unwrapped
- * the others on purpose. The list is read anew, since it has changed. */
+/* Named ones are confined again whatever they are now; without names only one
+ * that another zotbox would start is mended: the user may have unwrapped the
+ * others on purpose. */
+static bool needs_repair(const struct zb_found *f, bool named, const char *self)
+{
+	if (zb_found_is_wrapping(f))
+		return !self || strcmp(f->manifest.exec, self) != 0;
+	return named;
+}
+
+/* The list is read anew, since it has changed. */
 static int repair(const struct zb_args *a, const struct zb_store *store,
 		  struct zb_found_list *list, const char *cwd,
 		  struct zb_error *err)
@@ -341,12 +382,10 @@ static int repair(const struct zb_args *a, const struct zb_store *store,
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct zb_found *f = &list->v[i];
-		bool moved = f->wrapped && self &&
-			     strcmp(f->manifest.exec, self) != 0;
+		const char *name = installed_name(store, f);
 
-		if (f->scope == ZB_FOUND_GLOBAL && !f->theme_only &&
-		    (moved || (a->n_args && !f->wrapped)) &&
-		    repair_one(store, f, err))
+		if (name && needs_repair(f, a->n_args, self) &&
+		    repair_one(store, f, name, err))
 			return err->code;
 	}
 	zb_found_list_done(list);
@@ -396,8 +435,10 @@ int zb_cmd_ext_doctor(const struct zb_args *a)
 
 	cwd = getcwd(NULL, 0);
 	project = cwd ? realpath(cwd, NULL) : NULL;
-	if (!zb_store_open(&store, &err) &&
-	    !zb_discover(&list, &store, cwd, &err) && !choose(&list, a, &err) &&
+	if (!zb_store_open(&store, &err) && a->opt[OPT_REPAIR])
+		zb_recover(&store);
+	if (!err.code && !zb_discover(&list, &store, cwd, &err) &&
+	    !choose(&list, a, &err) &&
 	    !(a->opt[OPT_REPAIR] && repair(a, &store, &list, cwd, &err)))
 		rc = examine(a, &store, &list, project, &err);
 	zb_found_list_done(&list);

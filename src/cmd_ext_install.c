@@ -6,6 +6,7 @@
 #include "text.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@ enum {
 	OPT_ALLOW_HTTP
 };
 
+/* Things asked for that are shown one by one. */
+#define MAX_SHOWN 100
+
 static volatile sig_atomic_t stopped;
 
 static void stop(int signo)
@@ -27,43 +31,105 @@ static void stop(int signo)
 	stopped = signo;
 }
 
+/* One that is ignored stays so: nohup, and jobs of a script. */
 static void stop_on_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction sa = {.sa_handler = stop};
+	struct sigaction sa = {.sa_handler = stop}, old;
 
 	for (size_t i = 0; i < ZB_ARRAY_LEN(signals); i++)
-		sigaction(signals[i], &sa, NULL);
+		if (!sigaction(signals[i], NULL, &old) &&
+		    old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &sa, NULL);
 }
 
-/* A line that overwrites itself, from the second second on. */
+/* What goes on while it takes long: a line that overwrites itself. */
+struct progress {
+	time_t started;
+	bool shown;
+};
+
 static void progress(void *ctx, uint64_t files, uint64_t bytes)
 {
-	time_t *started = ctx;
+	struct progress *p = ctx;
 
-	if (isatty(STDERR_FILENO) && time(NULL) > *started + 1)
-		dprintf(STDERR_FILENO, "\r%llu files, %llu MB copied ",
-			(unsigned long long)files,
-			(unsigned long long)(bytes >> 20));
+	if (!isatty(STDERR_FILENO) || time(NULL) <= p->started + 1)
+		return;
+	dprintf(STDERR_FILENO, "\r%llu files, %llu MB copied ",
+		(unsigned long long)files, (unsigned long long)(bytes >> 20));
+	p->shown = true;
 }
 
-/* "KEY VALUE" as the command that grants it, or why there is none. */
-static void offer(const char *name, const char *request)
+static void end_progress(struct progress *p)
 {
-	const char *space = strchr(request, ' ');
+	if (p->shown)
+		dprintf(STDERR_FILENO, "\r%*s\r", 60, "");
+	p->shown = false;
+}
+
+/* "KEY VALUE" of a wish, for people. */
+static void add_wish(struct zb_buf *out, const struct zb_wish *w)
+{
+	zb_buf_addf(out, "%s ", w->key);
+	zb_text_escape(out, w->value, strlen(w->value), 200);
+}
+
+/* The command that grants it, or why there is none. */
+static void offer(const char *name, const struct zb_wish *w)
+{
 	struct zb_buf b = {0};
 
-	if (!space)
-		return;
-	zb_buf_addf(&b, "zotbox ext allow %s %.*s ", name,
-		    (int)(space - request), request);
-	if (zb_text_shell_quote(&b, space + 1))
-		zb_cmd_say("  (asks for %.*s with control characters in it: "
-			   "not shown as a command)",
-			   (int)(space - request), request);
-	else
+	if (!w->why_not && !zb_wish_command(name, w, &b)) {
 		zb_cmd_say("  %s", zb_buf_str(&b));
+	} else {
+		add_wish(&b, w);
+		zb_cmd_say("  (no command for %s: %s)", zb_buf_str(&b),
+			   w->why_not ? w->why_not
+				      : "it holds control characters");
+	}
 	zb_buf_done(&b);
+}
+
+static size_t count(const struct zb_wishes *w, bool granted)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		n += w->v[i].granted == granted;
+	return n;
+}
+
+static void report_granted(const struct zb_installed *i)
+{
+	struct zb_buf b = {0};
+	size_t n = 0;
+
+	for (size_t k = 0; k < i->wishes.n; k++) {
+		if (!i->wishes.v[k].granted || n++ >= MAX_SHOWN)
+			continue;
+		zb_buf_adds(&b, b.len ? ", " : "");
+		add_wish(&b, &i->wishes.v[k]);
+	}
+	if (b.len)
+		zb_cmd_say("granted what it asks for: %s%s", zb_buf_str(&b),
+			   n > MAX_SHOWN ? ", and more" : "");
+	zb_buf_done(&b);
+}
+
+static void report_missing(const struct zb_installed *i, const char *until)
+{
+	size_t missing = count(&i->wishes, false), n = 0;
+
+	if (!missing)
+		return;
+	zb_cmd_say("%s asks for %zu thing%s that the policy does not grant%s",
+		   i->name, missing, missing == 1 ? "" : "s", until);
+	for (size_t k = 0; k < i->wishes.n; k++)
+		if (!i->wishes.v[k].granted && n++ < MAX_SHOWN)
+			offer(i->name, &i->wishes.v[k]);
+	if (n > MAX_SHOWN)
+		zb_cmd_say("  and %zu more: zotbox ext doctor %s",
+			   n - MAX_SHOWN, i->name);
 }
 
 static void report(const struct zb_installed *i)
@@ -76,30 +142,37 @@ static void report(const struct zb_installed *i)
 	}
 	zb_cmd_say("installed %s; it starts under policy %s", i->dir,
 		   i->policy);
-	if (!i->requested.n)
-		return;
-	zb_cmd_say("%s asks for %zu thing%s that the policy does not grant; it "
-		   "will miss them until you say:",
-		   i->name, i->requested.n, i->requested.n == 1 ? "" : "s");
-	for (size_t k = 0; k < i->requested.n; k++)
-		offer(i->name, i->requested.v[k]);
+	report_granted(i);
+	report_missing(i, "; it will miss them until you say:");
 }
 
-/* observe grants nearly everything: not by default, and not silently. */
-static int check_observe(const struct zb_args *a, struct zb_error *err)
+/* The one question: all that can be granted, or nothing. */
+static bool approve(void *ctx, const struct zb_installed *i)
 {
-	if (!a->opt[OPT_POLICY] || strcmp(a->opt[OPT_POLICY], "observe") ||
-	    a->opt[OPT_YES])
-		return 0;
-	return zb_fail(err, ZB_EPOLICY,
-		       "observe enforces little: it is for watching an "
-		       "extension that you trust enough to run; say --yes to "
-		       "install one under it");
+	struct zb_buf b = {0};
+	char answer[16] = "";
+
+	end_progress(ctx);
+	zb_cmd_say("this extension asks for more than the policy grants:");
+	for (size_t k = 0; k < i->wishes.n && k < MAX_SHOWN; k++) {
+		const struct zb_wish *w = &i->wishes.v[k];
+
+		zb_buf_clear(&b);
+		add_wish(&b, w);
+		zb_cmd_say("  %s%s", zb_buf_str(&b),
+			   w->why_not ? " (not to be had here)" : "");
+	}
+	if (i->wishes.n > MAX_SHOWN)
+		zb_cmd_say("  and %zu more", i->wishes.n - MAX_SHOWN);
+	zb_buf_done(&b);
+	zb_cmd_say("grant that? [y/N]");
+	return fgets(answer, sizeof(answer), stdin) &&
+	       (answer[0] == 'y' || answer[0] == 'Y');
 }
 
 int zb_cmd_ext_install(const struct zb_args *a)
 {
-	time_t started = time(NULL);
+	struct progress p = {.started = time(NULL)};
 	struct zb_install_request req = {
 		.source = a->arg[0],
 		.policy = a->opt[OPT_POLICY],
@@ -111,7 +184,8 @@ int zb_cmd_ext_install(const struct zb_args *a)
 		.allow_http = a->opt[OPT_ALLOW_HTTP],
 		.stop = &stopped,
 		.progress = progress,
-		.ctx = &started,
+		.approve = isatty(STDIN_FILENO) ? approve : NULL,
+		.ctx = &p,
 	};
 	struct zb_error err = {0};
 	struct zb_store store = {0};
@@ -120,19 +194,20 @@ int zb_cmd_ext_install(const struct zb_args *a)
 
 	if (req.fresh && req.adopt)
 		zb_fail(&err, ZB_EUSAGE,
-			"--fresh and --adopt exclude each "
-			"other");
-	else if (!check_observe(a, &err))
+			"--fresh and --adopt exclude each other");
+	else
 		zb_store_open(&store, &err);
 	if (err.code)
 		return zb_cmd_fail(&err);
 	stop_on_signals();
 	if (zb_install(&out, &store, &req, &err)) {
+		end_progress(&p);
 		zb_wrap(&err, "install failed, nothing was installed");
 		rc = zb_cmd_fail(&err);
 		if (stopped)
 			rc = 128 + stopped;
 	} else {
+		end_progress(&p);
 		report(&out);
 	}
 	zb_installed_done(&out);

@@ -35,6 +35,8 @@ static void last_cell(struct zb_buf *out, const struct zb_found *f)
 		zb_text_escape(&b, f->link, strlen(f->link), 200);
 		zb_buf_addc(&b, ')');
 	}
+	if (f->shadowed)
+		zb_buf_adds(&b, " (another of this name comes first)");
 	if (f->problem) {
 		zb_buf_adds(&b, " (");
 		zb_text_escape(&b, f->problem, strlen(f->problem), 300);
@@ -85,17 +87,32 @@ static void json(struct zb_buf *out, const struct zb_found_list *l)
 	zb_buf_adds(out, "]}\n");
 }
 
+/* Those that zot starts, or may start, with all of the user's rights. */
+static bool is_unconfined(const struct zb_found *f)
+{
+	return f->policy && !strcmp(f->policy, "unconfined") && !f->shadowed &&
+	       (!f->has_manifest || f->manifest.enabled);
+}
+
 static void warn_unconfined(const struct zb_found_list *l)
 {
-	size_t n = 0;
+	struct zb_buf names = {0};
 
-	for (size_t i = 0; i < l->n; i++)
-		n += l->v[i].policy && !strcmp(l->v[i].policy, "unconfined") &&
-		     l->v[i].manifest.enabled;
-	if (n)
-		zb_cmd_say("%zu of these start%s unconfined: with all of your "
-			   "rights, outside zotbox",
-			   n, n == 1 ? "s" : "");
+	for (size_t i = 0; i < l->n; i++) {
+		if (!is_unconfined(&l->v[i]))
+			continue;
+		zb_buf_adds(&names, names.len ? ", " : "");
+		zb_text_escape(&names, l->v[i].name, strlen(l->v[i].name), 80);
+		if (names.len > 1000) {
+			zb_buf_adds(&names, " and more");
+			break;
+		}
+	}
+	if (names.len)
+		zb_cmd_say("unconfined, with all of your rights, outside "
+			   "zotbox: %s",
+			   zb_buf_str(&names));
+	zb_buf_done(&names);
 }
 
 int zb_cmd_ext_list(const struct zb_args *a)

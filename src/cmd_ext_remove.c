@@ -3,9 +3,11 @@
 #include "cmd.h"
 #include "discover.h"
 #include "install.h"
+#include "staging.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -17,51 +19,89 @@ enum {
 
 #define LOCK_WAIT_MS 10000
 
-static bool asked_yes(const struct zb_found *f)
+/* May it be deleted? Without a terminal only --yes says so. */
+static int confirm(const struct zb_args *a, const char *what, const char *with,
+		   struct zb_error *err)
 {
 	char answer[16] = "";
 
-	zb_cmd_say("remove %s with its scope, home and data? [y/N]", f->dir);
-	return fgets(answer, sizeof(answer), stdin) &&
-	       (answer[0] == 'y' || answer[0] == 'Y');
+	if (a->opt[OPT_YES])
+		return 0;
+	if (!isatty(STDIN_FILENO))
+		return zb_fail(err, ZB_EUSAGE,
+			       "remove %s: no terminal to ask on; say --yes",
+			       a->arg[0]);
+	zb_cmd_say("remove %s%s? [y/N]", what, with);
+	if (fgets(answer, sizeof(answer), stdin) &&
+	    (answer[0] == 'y' || answer[0] == 'Y'))
+		return 0;
+	return zb_fail(err, ZB_EPOLICY, "%s stays", what);
 }
 
-/* The box that belongs to @f: one of its name, if it is wrapped or its files
- * were installed by us. */
+/* The name of the box that belongs to @f: an installed one has the name of its
+ * directory, also if its manifest has gone bad. NULL: none. */
 static const char *box_of(const struct zb_store *store,
-			  const struct zb_found *f, char **lock)
+			  const struct zb_found *f)
 {
 	const char *base = strrchr(f->dir, '/');
+	zb_auto(free) char *box = NULL;
+	struct stat st;
 
-	if (!zb_name_valid(f->name) || !base || strcmp(base + 1, f->name))
+	if (!base || !zb_name_valid(base + 1))
 		return NULL;
-	*lock = zb_store_box(store, f->name, "lock.json");
-	return *lock && !access(*lock, F_OK) ? f->name : NULL;
+	box = zb_store_box(store, base + 1, "");
+	return box && !lstat(box, &st) ? base + 1 : NULL;
+}
+
+/* @dir NULL: only the box. */
+static int remove_both(const struct zb_store *store, const char *dir,
+		       const char *box, struct zb_error *err)
+{
+	int fd = -1, rc = 0;
+
+	if (box)
+		rc = zb_store_lock(store, box, true, LOCK_WAIT_MS, &fd, err);
+	if (!rc)
+		rc = zb_uninstall(store, dir, box, err);
+	if (box)
+		zb_forget_lock(store, box, fd);
+	return rc;
 }
 
 static int remove_one(const struct zb_args *a, const struct zb_store *store,
 		      const struct zb_found *f, struct zb_error *err)
 {
-	zb_auto(free) char *lock = NULL;
-	const char *box = box_of(store, f, &lock);
-	int fd = -1, rc = 0;
+	const char *box = box_of(store, f);
+	int rc = confirm(a, f->dir, box ? " with its scope, home and data" : "",
+			 err);
 
-	if (!a->opt[OPT_YES] && !isatty(STDIN_FILENO))
-		return zb_fail(err, ZB_EUSAGE,
-			       "remove %s: no terminal to ask on; say --yes",
-			       f->name);
-	if (!a->opt[OPT_YES] && !asked_yes(f))
-		return zb_fail(err, ZB_EPOLICY, "%s stays", f->dir);
-	if (box)
-		rc = zb_store_lock(store, box, true, LOCK_WAIT_MS, &fd, err);
 	if (!rc)
-		rc = zb_uninstall(store, f->dir, box, err);
-	if (fd >= 0)
-		close(fd);
+		rc = remove_both(store, f->dir, box, err);
 	if (!rc)
 		zb_cmd_say("removed %s; its logs stay in %s", f->dir,
 			   store->logs);
 	return rc;
+}
+
+/* Its files are gone, its box is not: that can be removed as well. Return:
+ * whether there was one; @err says how it went. */
+static bool remove_left_over(const struct zb_args *a,
+			     const struct zb_store *store, const char *name,
+			     struct zb_error *err)
+{
+	zb_auto(free) char *box =
+		zb_name_valid(name) ? zb_store_box(store, name, "") : NULL;
+	struct stat st;
+
+	if (!box || lstat(box, &st))
+		return false;
+	*err = (struct zb_error){0};
+	if (!confirm(a, box, " (scope, home and data of an earlier one)",
+		     err) &&
+	    !remove_both(store, NULL, name, err))
+		zb_cmd_say("removed %s, which an earlier \"%s\" had left", box,
+			   name);
+	return true;
 }
 
 int zb_cmd_ext_remove(const struct zb_args *a)
@@ -72,10 +112,13 @@ int zb_cmd_ext_remove(const struct zb_args *a)
 	const struct zb_found *f;
 
 	if (!zb_store_open(&store, &err)) {
-		zb_install_recover(&store);
-		if (!zb_discover(&list, &store, NULL, &err) &&
-		    !zb_discover_installed(&list, a->arg[0], &f, &err))
+		zb_recover(&store);
+		if (zb_discover(&list, &store, NULL, &err))
+			;
+		else if (!zb_discover_installed(&list, a->arg[0], &f, &err))
 			remove_one(a, &store, f, &err);
+		else if (err.code == ZB_EPOLICY)
+			remove_left_over(a, &store, a->arg[0], &err);
 	}
 	zb_found_list_done(&list);
 	zb_store_done(&store);
@@ -101,21 +144,28 @@ static int unwrap_one(const struct zb_store *store, const struct zb_found *f,
 	return rc;
 }
 
+/* All that can be; one that cannot does not keep the others wrapped. */
 static int unwrap_all(const struct zb_store *store,
 		      const struct zb_found_list *list, struct zb_error *err)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		if (!list->v[i].wrapped || list->v[i].scope != ZB_FOUND_GLOBAL)
+		struct zb_error one = {0};
+
+		if (!zb_found_is_wrapping(&list->v[i]))
 			continue;
-		if (unwrap_one(store, &list->v[i], err))
-			return err->code;
 		n++;
+		if (!unwrap_one(store, &list->v[i], &one))
+			continue;
+		if (err->code)
+			zb_cmd_fail(&one);
+		else
+			*err = one;
 	}
 	if (!n)
 		zb_cmd_say("nothing is wrapped");
-	return 0;
+	return err->code;
 }
 
 int zb_cmd_ext_unwrap(const struct zb_args *a)
@@ -130,15 +180,17 @@ int zb_cmd_ext_unwrap(const struct zb_args *a)
 			"unwrap needs one NAME, or --all alone");
 		return zb_cmd_fail(&err);
 	}
-	if (zb_store_open(&store, &err) ||
-	    zb_discover(&list, &store, NULL, &err))
+	if (!zb_store_open(&store, &err))
+		zb_recover(&store);
+	if (err.code || zb_discover(&list, &store, NULL, &err))
 		;
 	else if (a->opt[OPT_ALL])
 		unwrap_all(&store, &list, &err);
 	else if (zb_discover_installed(&list, a->arg[0], &f, &err))
 		;
-	else if (!f->wrapped)
-		zb_fail(&err, ZB_EPOLICY, "%s is not wrapped", f->name);
+	else if (!zb_found_is_wrapping(f))
+		zb_fail(&err, ZB_EPOLICY, "%s is not wrapped%s%s", f->name,
+			f->problem ? ": " : "", f->problem ? f->problem : "");
 	else
 		unwrap_one(&store, f, &err);
 	zb_found_list_done(&list);

@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "cleanup.h"
 #include "discover.h"
+#include "staging.h"
 #include "text.h"
 
 #include <dirent.h>
@@ -68,7 +69,86 @@ static bool is_file(const char *dir, const char *name)
 	return path && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* The manifest and what follows from it; trouble becomes @f->problem. */
+static bool is_this_program(const char *path)
+{
+	zb_auto(free) char *self = zb_own_program();
+	struct stat a, b;
+
+	return self && !stat(self, &a) && !stat(path, &b) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool in_box(const struct zb_store *store, const char *name,
+		   const char *file)
+{
+	zb_auto(free) char *path = zb_store_box(store, name, file);
+
+	return path && !access(path, F_OK);
+}
+
+bool zb_found_is_wrapping(const struct zb_found *f)
+{
+	const char *base = strrchr(f->dir, '/');
+
+	return f->scope == ZB_FOUND_GLOBAL && f->has_manifest &&
+	       f->manifest.wrapped && !f->link && base &&
+	       !strcmp(base + 1, f->name);
+}
+
+/* Why `zotbox wrap` would not take @f for what was installed; NULL: it does,
+ * as far as can be seen from here. */
+static const char *not_ours(const struct zb_found *f,
+			    const struct zb_store *store)
+{
+	const char *base = strrchr(f->dir, '/');
+
+	if (f->scope != ZB_FOUND_GLOBAL)
+		return "it says that zotbox starts it, and zotbox starts only "
+		       "what was installed: it does not start";
+	if (f->link)
+		return "a link in the place of what was installed: it does "
+		       "not start";
+	if (!base || strcmp(base + 1, f->name) != 0)
+		return "its directory has another name than it was installed "
+		       "under: it does not start";
+	if (zb_is_marked(store, f->name))
+		return "not installed to the end, or half removed: install "
+		       "it again";
+	if (!in_box(store, f->name, "manifest.json") ||
+	    !in_box(store, f->name, "scope.json"))
+		return "its scope or its shipped manifest is gone: it does "
+		       "not start; install it again";
+	return NULL;
+}
+
+/* A manifest that says `zotbox wrap NAME`. */
+static void look_at_wrapped(struct zb_found *f, const struct zb_store *store)
+{
+	const char *why = not_ours(f, store);
+
+	if (access(f->manifest.exec, F_OK)) {
+		f->wrapped = !why;
+		if (!why)
+			f->problem = zb_strf("zotbox is no longer at %s: "
+					     "zotbox ext doctor --repair",
+					     f->manifest.exec);
+	} else if (!is_this_program(f->manifest.exec)) {
+		f->problem = zb_strf("%s is not this zotbox, and nothing is "
+				     "known of it: zotbox ext doctor %s "
+				     "--repair",
+				     f->manifest.exec, f->name);
+		f->policy = zb_strdup("unconfined");
+		return;
+	} else {
+		f->wrapped = !why;
+	}
+	if (why)
+		f->problem = zb_strdup(why);
+	f->policy = f->wrapped ? zb_box_policy(store, f->name) : zb_strdup("-");
+}
+
+/* The manifest and what follows from it; trouble becomes @f->problem. What we
+ * refuse to read may still be good enough for zot to start it. */
 static void read_manifest(struct zb_found *f, const struct zb_store *store)
 {
 	zb_auto(free) char *path = zb_strf("%s/extension.json", f->dir);
@@ -76,8 +156,11 @@ static void read_manifest(struct zb_found *f, const struct zb_store *store)
 	struct zb_error err = {0};
 	bool theme = is_file(f->dir, "theme.json") ||
 		     is_file(f->dir, "themes/theme.json");
+	const char *policy = "unconfined";
 
 	if (!path || zb_read_file(path, MANIFEST_MAX, &text, &err)) {
+		if (err.sys == ENOENT)
+			policy = "-";
 		f->problem = err.sys == ENOENT
 				     ? zb_strdup("missing extension.json")
 				     : zb_strf("read manifest: %s", err.msg);
@@ -87,17 +170,14 @@ static void read_manifest(struct zb_found *f, const struct zb_store *store)
 	} else {
 		f->has_manifest = true;
 		f->theme_only = !f->manifest.exec;
-		f->wrapped = f->manifest.wrapped;
 		free(f->name);
 		f->name = zb_strdup(f->manifest.name);
 	}
 	zb_buf_done(&text);
-	if (f->theme_only || !f->has_manifest)
-		f->policy = zb_strdup("-");
-	else if (f->wrapped)
-		f->policy = zb_box_policy(store, f->manifest.name);
+	if (f->has_manifest && f->manifest.wrapped)
+		look_at_wrapped(f, store);
 	else
-		f->policy = zb_strdup("unconfined");
+		f->policy = zb_strdup(f->theme_only ? "-" : policy);
 }
 
 /* What kind of entry it is; a link is followed and shown as one. */
@@ -144,25 +224,22 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int entries(const char *dir, struct zb_strv *out, struct zb_error *err)
+/* Names in @dir, sorted; *@why: errno if it cannot be read. */
+static int entries(const char *dir, struct zb_strv *out, int *why)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
 	int rc = 0;
 
-	if (!d)
-		return errno == ENOENT
-			       ? 0
-			       : zb_fail_sys(err, errno, "open %s", dir);
-	while (!rc && (e = readdir(d)))
+	*why = d || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+	while (d && !rc && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			rc = zb_strv_add(out, e->d_name);
-	closedir(d);
-	if (rc)
-		return zb_fail(err, ZB_ELIMIT, "list %s: out of memory", dir);
-	if (out->n)
+	if (d)
+		closedir(d);
+	if (!rc && out->n)
 		qsort(out->v, out->n, sizeof(*out->v), by_bytes);
-	return 0;
+	return rc;
 }
 
 static void mark_shadowed(struct zb_found_list *l)
@@ -174,28 +251,52 @@ static void mark_shadowed(struct zb_found_list *l)
 				l->v[i].shadowed = true;
 }
 
+static int scan_entry(struct zb_found_list *out, const struct zb_store *store,
+		      const char *dir, const char *name,
+		      enum zb_found_scope scope)
+{
+	struct zb_found *f = append(out);
+
+	if (!f)
+		return ZB_ELIMIT;
+	f->scope = scope;
+	f->name = zb_strdup(name);
+	f->dir = zb_strf("%s/%s", dir, name);
+	if (!f->name || !f->dir)
+		return ZB_ELIMIT;
+	look_at(f, store);
+	return 0;
+}
+
+/* A directory that cannot be read is a row itself. */
+static int scan_failed(struct zb_found_list *out, const char *dir,
+		       enum zb_found_scope scope, int why)
+{
+	struct zb_found *f = append(out);
+
+	if (!f)
+		return ZB_ELIMIT;
+	f->scope = scope;
+	f->name = zb_strdup("extensions");
+	f->dir = zb_strdup(dir);
+	f->policy = zb_strdup("-");
+	f->problem = zb_strf("not readable: %s", strerror(why));
+	return f->name && f->dir && f->policy && f->problem ? 0 : ZB_ELIMIT;
+}
+
 static int scan(struct zb_found_list *out, const struct zb_store *store,
 		const char *dir, enum zb_found_scope scope,
 		struct zb_error *err)
 {
 	struct zb_strv names = {0};
-	int rc = entries(dir, &names, err);
+	int why, rc = entries(dir, &names, &why);
 
-	for (size_t i = 0; !rc && i < names.n; i++) {
-		struct zb_found *f = append(out);
-
-		if (!f) {
-			rc = zb_fail(err, ZB_ELIMIT, "list %s: out of memory",
-				     dir);
-			break;
-		}
-		f->scope = scope;
-		f->name = zb_strdup(names.v[i]);
-		f->dir = zb_strf("%s/%s", dir, names.v[i]);
-		look_at(f, store);
-	}
+	if (!rc && why)
+		rc = scan_failed(out, dir, scope, why);
+	for (size_t i = 0; !rc && i < names.n; i++)
+		rc = scan_entry(out, store, dir, names.v[i], scope);
 	zb_strv_done(&names);
-	return rc;
+	return rc ? zb_fail(err, rc, "list %s: out of memory", dir) : 0;
 }
 
 int zb_discover(struct zb_found_list *out, const struct zb_store *store,
@@ -218,12 +319,12 @@ int zb_discover(struct zb_found_list *out, const struct zb_store *store,
 	return 0;
 }
 
-int zb_discover_path(struct zb_found *out, const struct zb_store *store,
-		     const char *dir, struct zb_error *err)
+int zb_discover_one(struct zb_found *out, const struct zb_store *store,
+		    const char *dir, struct zb_error *err)
 {
-	*out = (struct zb_found){.scope = ZB_FOUND_PATH};
-	out->dir = zb_strdup(dir);
+	*out = (struct zb_found){.scope = ZB_FOUND_GLOBAL};
 	out->name = zb_strdup(dir);
+	out->dir = zb_strf("%s/%s", store->extensions, dir);
 	if (!out->dir || !out->name) {
 		zb_found_clear(out);
 		return zb_fail(err, ZB_ELIMIT, "%s: out of memory", dir);

@@ -22,9 +22,12 @@ struct zb_found {
 	struct zb_manifest manifest; /* as installed; zeroed if @problem */
 	bool has_manifest;
 	bool theme_only;
-	bool wrapped;  /* exec is zotbox, args wrap NAME: runs confined */
+	/* exec is this zotbox, args wrap NAME, and `wrap` takes it for the one
+	 * that was installed: runs confined, or not at all. */
+	bool wrapped;
 	bool shadowed; /* one of a higher precedence has the same name */
-	char *policy;  /* "strict", "strict+scope", "unconfined", "-" */
+	/* "strict", "strict+scope", "unconfined"; "-": starts nothing */
+	char *policy;
 	char *problem; /* in zot's words where zot has some; else NULL */
 };
 
@@ -37,9 +40,9 @@ struct zb_found_list {
  * byte order of the directory names. A missing directory is an empty one. */
 int zb_discover(struct zb_found_list *out, const struct zb_store *store,
 		const char *cwd, struct zb_error *err);
-/* One directory given by path, as --ext has it. */
-int zb_discover_path(struct zb_found *out, const struct zb_store *store,
-		     const char *dir, struct zb_error *err);
+/* The entry @dir of extensions/, which may hold another NAME. */
+int zb_discover_one(struct zb_found *out, const struct zb_store *store,
+		    const char *dir, struct zb_error *err);
 void zb_found_clear(struct zb_found *f);
 void zb_found_list_done(struct zb_found_list *l);
 
@@ -49,6 +52,9 @@ void zb_found_list_done(struct zb_found_list *l);
 int zb_discover_installed(const struct zb_found_list *l, const char *name,
 			  const struct zb_found **out, struct zb_error *err);
 
+/* Is its manifest one that an install wrote, for some zotbox, in its place? It
+ * can be unwrapped, or mended if it is not this one. */
+bool zb_found_is_wrapping(const struct zb_found *f);
 /* "project", "global", "path". Static. */
 const char *zb_found_scope_name(enum zb_found_scope s);
 /* Policy in a word of the box @name: what scope.json extends, and "+scope" if

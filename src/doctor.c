@@ -46,7 +46,7 @@ static void patient_done(struct zb_patient *p)
 	zb_strv_done(&p->warnings);
 	zb_strv_done(&p->errors);
 	zb_strv_done(&p->notes);
-	zb_strv_done(&p->requested);
+	zb_wishes_done(&p->wishes);
 	for (size_t i = 0; i < p->n_denials; i++)
 		zb_denial_done(&p->denials[i]);
 	free(p->denials);
@@ -82,6 +82,34 @@ static void fill_target(struct zb_target *t, const struct zb_patient *p,
 	t->policy = "strict";
 }
 
+/* What it asks for, and which of that could be granted. */
+static void judge_wishes(struct zb_patient *p, const struct zb_store *store,
+			 const struct zb_target *t,
+			 const struct zb_strv *requested)
+{
+	zb_auto(free) char *path = NULL;
+	struct zb_buf scope = {0};
+	struct zb_error err = {0};
+	int rc;
+
+	if (!t->name) {
+		zb_wishes_list(&p->wishes, requested,
+			       "zotbox did not install it", NULL);
+		return;
+	}
+	path = zb_store_box(store, t->name, "scope.json");
+	rc = path ? zb_read_file(path, (size_t)1 << 20, &scope, &err)
+		  : zb_fail(&err, ZB_ELIMIT, "out of memory");
+	if (!rc && requested->n)
+		rc = zb_wishes_judge(&p->wishes, NULL, store, t->name, &scope,
+				     requested, false, false, &err);
+	if (rc)
+		zb_strv_addf(&p->warnings,
+			     "what it asks for could not be tried: %s",
+			     err.msg);
+	zb_buf_done(&scope);
+}
+
 /* What starting would resolve to: how it is found, what is asked for and not
  * granted, how each rule is enforced. Trouble is this patient's error. */
 static void resolve_plan(struct zb_patient *p, const struct zb_store *store,
@@ -89,6 +117,7 @@ static void resolve_plan(struct zb_patient *p, const struct zb_store *store,
 {
 	const struct zb_backend *b = zb_backend_native();
 	struct zb_prepared prep = {0};
+	struct zb_strv requested = {0};
 	struct zb_error err = {0};
 	struct zb_buf exec = {0};
 
@@ -104,13 +133,16 @@ static void resolve_plan(struct zb_patient *p, const struct zb_store *store,
 	    strcmp(prep.plan.exec_path, prep.manifest.exec))
 		zb_buf_addf(&exec, " -> %s", prep.plan.exec_path);
 	p->exec = zb_buf_steal(&exec);
-	zb_strv_copy(&p->requested, &prep.requested);
 	zb_strv_copy(&p->notes, &prep.plan.notices);
 	if (b->rules && b->rules(&prep.plan, &p->rules, &p->n_rules, &err)) {
 		bad(p, "error");
 		zb_strv_add(&p->errors, err.msg);
 	}
+	requested = prep.requested;
+	prep.requested = (struct zb_strv){0};
 	zb_prepared_done(&prep);
+	judge_wishes(p, store, t, &requested);
+	zb_strv_done(&requested);
 }
 
 static void last_session(struct zb_patient *p, const struct zb_store *store)
@@ -123,6 +155,25 @@ static void last_session(struct zb_patient *p, const struct zb_store *store)
 			     err.msg);
 }
 
+static void warn_unconfined(struct zb_patient *p)
+{
+	const struct zb_found *f = p->found;
+
+	if (!f->policy || strcmp(f->policy, "unconfined") != 0)
+		return;
+	if (f->problem)
+		zb_strv_add(&p->warnings, "unconfined: if zot starts it, then "
+					  "with all of your rights");
+	else
+		zb_strv_addf(&p->warnings,
+			     "unconfined: zot starts it with all of your "
+			     "rights; here it is examined under strict%s",
+			     f->scope == ZB_FOUND_GLOBAL
+				     ? " (confine it: zotbox ext remove, then "
+				       "zotbox ext install)"
+				     : "");
+}
+
 /* Everything that is known without starting it. */
 static void examine_still(struct round *r, struct zb_patient *p,
 			  struct zb_target *t)
@@ -132,6 +183,7 @@ static void examine_still(struct round *r, struct zb_patient *p,
 	p->status = "ok";
 	p->log = zb_strf("%s/ext-%s.log", r->store->logs, f->name);
 	fill_target(t, p, r->project);
+	warn_unconfined(p);
 	if (f->problem) {
 		bad(p, "error");
 		zb_strv_add(&p->errors, f->problem);
@@ -139,26 +191,14 @@ static void examine_still(struct round *r, struct zb_patient *p,
 	}
 	if (zb_name_valid(f->name))
 		last_session(p, r->store);
-	if (f->shadowed) {
+	if (f->shadowed)
 		p->status = "shadowed";
-		zb_strv_add(&p->notes, "an extension directory of higher "
-				       "priority has this name");
-	} else if (!f->manifest.enabled) {
+	else if (!f->manifest.enabled)
 		p->status = "disabled";
-		zb_strv_add(&p->notes, "disabled in extension.json");
-	} else if (f->theme_only) {
+	else if (f->theme_only)
 		p->status = "theme-only";
-	} else {
+	else
 		resolve_plan(p, r->store, t);
-	}
-	if (!f->wrapped && !f->theme_only && f->has_manifest)
-		zb_strv_addf(&p->warnings,
-			     "unconfined: zot starts it with all of your "
-			     "rights; it was examined here under strict%s",
-			     f->scope == ZB_FOUND_GLOBAL
-				     ? " (confine it: zotbox ext remove, then "
-				       "zotbox ext install)"
-				     : "");
 }
 
 static bool to_be_started(const struct zb_patient *p)

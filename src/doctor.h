@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "discover.h"
+#include "grant.h"
 
 struct zb_doctor_name {
 	char *name;
@@ -24,7 +25,7 @@ struct zb_patient {
 	struct zb_doctor_name *commands, *tools;
 	size_t n_commands, n_tools;
 	struct zb_strv warnings, errors, notes;
-	struct zb_strv requested;  /* "KEY VALUE" asked for, not granted */
+	struct zb_wishes wishes;   /* asked for, not granted */
 	struct zb_denial *denials; /* of the last session */
 	size_t n_denials;
 	size_t n_refused; /* while it was examined */

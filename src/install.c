@@ -1,5 +1,5 @@
 /* install.c - the staged install and its undoing; see install.h for the order
- * of steps that makes a kill harmless. */
+ * of steps that makes a kill harmless. Nothing of the extension is run. */
 #include "config.h"
 
 #include "chain.h"
@@ -10,36 +10,47 @@
 #include "json_edit.h"
 #include "json_scan.h"
 #include "lock.h"
+#include "path_match.h"
 #include "prepare.h"
 #include "scope.h"
 #include "source.h"
+#include "staging.h"
 #include "text.h"
 #include "tree_copy.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #define FILE_MAX      ((size_t)1 << 20)
 #define CLONE_SECONDS 600u
 #define LOCK_WAIT_MS  10000
+#define LOCK_STEP_MS  100
 
-/* One install under way. Paths are heap; @hold locks the stage. */
+/* What describes the files of a box: replaced in one that is adopted. */
+static const char *const described[] = {"manifest.json", "lock.json",
+					"scope.json", "meant.json", "program"};
+#define N_DESCRIBED ZB_ARRAY_LEN(described)
+
+/* One install under way. Paths are heap. */
 struct job {
 	const struct zb_store *store;
 	const struct zb_install_request *req;
 	struct zb_source source;
-	char *stage, *stage_ext, *stage_box;
+	struct zb_staging stage;
+	char *stage_ext, *stage_box;
 	char *box, *ext; /* where they go */
-	int hold, name_lock;
+	int name_lock;
 	struct zb_manifest manifest;
-	struct zb_buf shipped, permissions, scope;
-	char *policy; /* what the scope extends */
-	bool adopted, box_placed, ext_placed;
+	struct zb_buf shipped, scope;
+	char *policy;		 /* what the scope extends */
+	bool left_over, adopted; /* there was a box; it is kept */
+	bool placed;		 /* the box is, with the mark in it */
+	bool made_home, made_boxes, made_ext; /* directories of them all */
+	struct zb_buf was[N_DESCRIBED];	      /* of an adopted box */
+	bool had[N_DESCRIBED];
 };
 
 void zb_installed_done(struct zb_installed *i)
@@ -49,29 +60,35 @@ void zb_installed_done(struct zb_installed *i)
 	free(i->policy);
 	free(i->commit);
 	zb_strv_done(&i->warnings);
-	zb_strv_done(&i->requested);
+	zb_wishes_done(&i->wishes);
 	*i = (struct zb_installed){0};
 }
 
 static void job_done(struct job *j)
 {
-	if (j->stage)
-		zb_remove_tree(j->stage, NULL);
-	if (j->hold >= 0)
-		close(j->hold);
-	if (j->name_lock >= 0)
-		close(j->name_lock);
 	zb_source_done(&j->source);
 	zb_manifest_done(&j->manifest);
 	zb_buf_done(&j->shipped);
-	zb_buf_done(&j->permissions);
 	zb_buf_done(&j->scope);
-	free(j->stage);
+	for (size_t i = 0; i < N_DESCRIBED; i++)
+		zb_buf_done(&j->was[i]);
 	free(j->stage_ext);
 	free(j->stage_box);
 	free(j->box);
 	free(j->ext);
 	free(j->policy);
+}
+
+static int no_memory(struct zb_error *err)
+{
+	return zb_fail(err, ZB_ELIMIT, "out of memory");
+}
+
+static int check_stop(const struct job *j, struct zb_error *err)
+{
+	return j->req->stop && *j->req->stop
+		       ? zb_fail_sys(err, EINTR, "install %s", j->source.shown)
+		       : 0;
 }
 
 /* A file of a small known size below @dir; absent is empty. */
@@ -83,7 +100,7 @@ static int slurp(const char *dir, const char *name, struct zb_buf *out,
 
 	*found = false;
 	if (!path)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
+		return no_memory(err);
 	if (zb_read_file(path, FILE_MAX, out, &e)) {
 		if (e.sys == ENOENT)
 			return 0;
@@ -95,64 +112,98 @@ static int slurp(const char *dir, const char *name, struct zb_buf *out,
 	return 0;
 }
 
-static int make_stage(struct job *j, struct zb_error *err)
+static int put(const char *dir, const char *name, const struct zb_buf *b,
+	       unsigned mode, struct zb_error *err)
 {
-	zb_auto(free) char *root = zb_strf("%s/.stage-XXXXXX", j->store->boxes);
-	zb_auto(free) char *lock = NULL;
+	zb_auto(free) char *path = zb_strf("%s/%s", dir, name);
 
-	if (zb_make_dirs(j->store->boxes, 0700, err) ||
-	    zb_make_dirs(j->store->extensions, 0755, err))
-		return err->code;
-	if (!root || !mkdtemp(root))
-		return zb_fail_sys(err, errno, "make a stage below %s",
-				   j->store->boxes);
-	j->stage = zb_steal(&root);
-	lock = zb_strf("%s/.hold", j->stage);
-	j->stage_ext = zb_strf("%s/ext", j->stage);
-	j->stage_box = zb_strf("%s/box", j->stage);
-	if (!lock || !j->stage_ext || !j->stage_box)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
-	if (zb_lock_file(lock, true, 0, &j->hold, err))
-		return err->code;
-	if (mkdir(j->stage_ext, 0755) || mkdir(j->stage_box, 0700))
-		return zb_fail_sys(err, errno, "mkdir in %s", j->stage);
+	return path ? zb_write_file_atomic(path, zb_buf_str(b), b->len, mode,
+					   err)
+		    : no_memory(err);
+}
+
+/* ---- the files ----------------------------------------------------------- */
+
+/* A copy would copy itself. */
+static int check_source(const struct job *j, struct zb_error *err)
+{
+	zb_auto(free) char *boxes =
+		zb_strf("%s/zotbox", j->store->zot_home_real);
+
+	if (!boxes)
+		return no_memory(err);
+	if (j->source.kind == ZB_SOURCE_PATH &&
+	    zb_path_below(boxes, j->source.dir))
+		return zb_fail(err, ZB_EPOLICY,
+			       "%s holds the place where extensions are "
+			       "installed, %s",
+			       j->source.shown, boxes);
 	return 0;
 }
 
-/* Bring the files into the stage. */
-static int fetch(struct job *j, struct zb_installed *out, struct zb_error *err)
+static int make_stage(struct job *j, struct zb_error *err)
+{
+	int rc;
+
+	j->made_home = access(j->store->zot_home, F_OK) != 0;
+	j->made_boxes = access(j->store->boxes, F_OK) != 0;
+	j->made_ext = access(j->store->extensions, F_OK) != 0;
+	rc = zb_staging_make(&j->stage, j->store, err);
+	if (!rc)
+		rc = zb_make_dirs(j->store->extensions, 0755, err);
+	if (rc)
+		return rc;
+	j->stage_ext = zb_strf("%s/ext", j->stage.dir);
+	j->stage_box = zb_strf("%s/box", j->stage.dir);
+	if (!j->stage_ext || !j->stage_box)
+		return no_memory(err);
+	if (mkdir(j->stage_ext, 0700) || mkdir(j->stage_box, 0700))
+		return zb_fail_sys(err, errno, "mkdir in %s", j->stage.dir);
+	return 0;
+}
+
+static int copy_from(struct job *j, const char *from, struct zb_installed *out,
+		     struct zb_error *err)
 {
 	struct zb_tree_copy c = {
 		.stop = j->req->stop,
 		.progress = j->req->progress,
 		.ctx = j->req->ctx,
 	};
-	zb_auto(free) char *clone = zb_strf("%s/clone", j->stage);
-	const char *from = j->source.dir;
-	int rc;
+	int rc = zb_tree_copy(from, j->stage_ext, &c, err);
 
-	if (!clone)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
-	if (j->source.kind == ZB_SOURCE_GIT) {
-		rc = zb_source_clone(&j->source, clone, CLONE_SECONDS,
-				     j->req->stop, err);
-		if (rc)
-			return rc;
-		from = clone;
-	}
-	rc = zb_tree_copy(from, j->stage_ext, &c, err);
-	zb_strv_copy(&out->warnings, &c.warnings);
-	if (!rc && c.git_left_out && j->source.kind == ZB_SOURCE_PATH)
-		zb_strv_addf(&out->warnings, ".git left out%s%s%s",
-			     j->source.commit ? " (source commit " : "",
-			     j->source.commit ? j->source.commit : "",
-			     j->source.commit ? " recorded)" : "");
-	if (!rc)
-		zb_source_submodules(j->stage_ext, &out->warnings);
+	if (!rc && zb_strv_copy(&out->warnings, &c.warnings))
+		rc = no_memory(err);
+	if (!rc && c.git_left_out && j->source.kind == ZB_SOURCE_PATH &&
+	    zb_strv_addf(&out->warnings, ".git left out%s%s%s",
+			 j->source.commit ? " (source commit " : "",
+			 j->source.commit ? j->source.commit : "",
+			 j->source.commit ? " recorded)" : ""))
+		rc = no_memory(err);
 	zb_strv_done(&c.warnings);
 	return rc;
 }
 
+/* Bring the files into the stage. */
+static int fetch(struct job *j, struct zb_installed *out, struct zb_error *err)
+{
+	zb_auto(free) char *clone = zb_strf("%s/clone", j->stage.dir);
+	const char *from = j->source.dir;
+	int rc = clone ? 0 : no_memory(err);
+
+	if (!rc && j->source.kind == ZB_SOURCE_GIT) {
+		rc = zb_source_clone(&j->source, clone, CLONE_SECONDS,
+				     j->req->stop, err);
+		from = clone;
+	}
+	if (!rc)
+		rc = copy_from(j, from, out, err);
+	if (!rc && zb_source_submodules(j->stage_ext, &out->warnings))
+		rc = no_memory(err);
+	return rc;
+}
+
+/* Links of the stage were judged: what is there is inside. */
 static bool has_theme(const char *dir)
 {
 	static const char *const names[] = {"theme.json", "themes/theme.json"};
@@ -161,10 +212,28 @@ static bool has_theme(const char *dir)
 	for (size_t i = 0; i < ZB_ARRAY_LEN(names); i++) {
 		zb_auto(free) char *path = zb_strf("%s/%s", dir, names[i]);
 
-		if (path && !lstat(path, &st) && S_ISREG(st.st_mode))
+		if (path && !stat(path, &st) && S_ISREG(st.st_mode))
 			return true;
 	}
 	return false;
+}
+
+/* A theme that is named by its path lies inside, whatever is there later. */
+static int check_theme(const struct job *j, struct zb_error *err)
+{
+	const char *theme = j->manifest.theme;
+	struct zb_buf shown = {0};
+
+	if (!theme || (theme[0] != '/' && theme[0] != '~' &&
+		       !strstr(theme, "..") && !strchr(theme, '\\')))
+		return 0;
+	zb_text_escape(&shown, theme, strlen(theme), 200);
+	zb_fail(err, ZB_EPOLICY,
+		"refused: extension.json: theme \"%s\" may lie outside the "
+		"extension",
+		zb_buf_str(&shown));
+	zb_buf_done(&shown);
+	return ZB_EPOLICY;
 }
 
 /* The manifest as shipped: its bytes and what they mean. */
@@ -179,151 +248,225 @@ static int read_manifest(struct job *j, struct zb_error *err)
 	if (!found)
 		return zb_fail(err, ZB_EUSAGE,
 			       "%s: source lacks extension.json",
-			       j->source.given);
+			       j->source.shown);
 	rc = zb_manifest_parse(&j->manifest, zb_buf_str(&j->shipped),
 			       j->shipped.len, has_theme(j->stage_ext), err);
 	if (rc)
 		return zb_wrap(err, "extension.json"), rc;
+	if (j->manifest.wrapped)
+		return zb_fail(err, ZB_EPOLICY,
+			       "%s is what zotbox made of \"%s\" when it was "
+			       "installed; install it from where it came",
+			       j->source.shown, j->manifest.name);
 	j->box = zb_store_box(j->store, j->manifest.name, "");
 	j->ext = zb_strf("%s/%s", j->store->extensions, j->manifest.name);
-	return j->box && j->ext ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
+	return j->box && j->ext ? check_theme(j, err) : no_memory(err);
+}
+
+/* ---- the name ------------------------------------------------------------ */
+
+static int lock_name(struct job *j, struct zb_error *err)
+{
+	int rc = ZB_EPOLICY;
+
+	for (int ms = 0; rc == ZB_EPOLICY && ms < LOCK_WAIT_MS;
+	     ms += LOCK_STEP_MS) {
+		rc = check_stop(j, err);
+		if (!rc)
+			rc = zb_store_lock(j->store, j->manifest.name, true,
+					   LOCK_STEP_MS, &j->name_lock, err);
+	}
+	/* Somebody may have been killed since we looked. */
+	return rc ? rc : zb_undo_marked(j->store, j->manifest.name, err);
+}
+
+static int is_installed(const struct job *j, struct zb_error *err)
+{
+	const char *name = j->manifest.name;
+	zb_auto(free) char *lock = zb_store_box(j->store, name, "lock.json");
+	struct zb_found f = {0};
+	struct zb_lock l = {0};
+
+	if (zb_discover_one(&f, j->store, name, err))
+		return err->code;
+	if (lock && !zb_lock_read(&l, lock, NULL) && l.source)
+		zb_fail(err, ZB_EPOLICY,
+			"\"%s\" is installed already, from %s under policy "
+			"%s; remove it first: zotbox ext remove %s",
+			name, l.source, f.policy, name);
+	else
+		zb_fail(err, ZB_EPOLICY,
+			"\"%s\" is there already in %s (%s), not installed "
+			"by zotbox; remove it first: zotbox ext remove %s",
+			name, j->ext, f.problem ? f.problem : f.policy, name);
+	zb_lock_done(&l);
+	zb_found_clear(&f);
+	return ZB_EPOLICY;
 }
 
 /* NAME must be free; a box that was left needs a word of the user. */
 static int check_free(struct job *j, struct zb_error *err)
 {
-	zb_auto(free) char *lock =
-		zb_store_box(j->store, j->manifest.name, "lock.json");
-	zb_auto(free) char *policy = NULL;
-	struct zb_lock l = {0};
 	struct stat st;
 
-	if (!lstat(j->ext, &st)) {
-		policy = zb_box_policy(j->store, j->manifest.name);
-		if (lock && !zb_lock_read(&l, lock, NULL))
-			zb_fail(err, ZB_EPOLICY,
-				"\"%s\" is installed already, from %s under "
-				"policy %s; remove it first: zotbox ext remove "
-				"%s",
-				j->manifest.name, l.source, policy,
-				j->manifest.name);
-		else
-			zb_fail(err, ZB_EPOLICY,
-				"\"%s\" is installed already in %s, unconfined; "
-				"remove it first: zotbox ext remove %s",
-				j->manifest.name, j->ext, j->manifest.name);
-		zb_lock_done(&l);
-		return ZB_EPOLICY;
-	}
-	if (lstat(j->box, &st))
+	if (!lstat(j->ext, &st))
+		return is_installed(j, err);
+	j->left_over = !lstat(j->box, &st);
+	j->adopted = j->left_over && j->req->adopt;
+	if (!j->left_over || j->adopted || j->req->fresh)
 		return 0;
-	if (j->req->fresh)
-		return zb_remove_tree(j->box, err);
-	if (j->req->adopt) {
-		j->adopted = true;
-		return 0;
-	}
 	return zb_fail(err, ZB_EPOLICY,
 		       "an earlier \"%s\" left its scope, home and data in %s; "
 		       "say --fresh to delete them or --adopt to keep them",
 		       j->manifest.name, j->box);
 }
 
-/* --policy as `extends` has it: a preset's name or a real path. */
+/* ---- the scope ----------------------------------------------------------- */
+
+/* What @word, written in @dir, extends: a preset's name or a real path. */
+static char *policy_of(const struct job *j, const char *word, const char *dir)
+{
+	zb_auto(free) char *path = NULL;
+
+	if (zb_is_preset(word))
+		return zb_strdup(word);
+	if (!strncmp(word, "~/", 2))
+		path = zb_path_join(j->store->home, word + 2);
+	else
+		path = zb_path_join(dir, word);
+	return path ? realpath(path, NULL) : NULL;
+}
+
+/* --policy as `extends` will have it. */
 static int policy_word(struct job *j, struct zb_error *err)
 {
 	const char *given = j->req->policy ? j->req->policy : "strict";
+	zb_auto(free) char *cwd = realpath(".", NULL);
 
-	if (zb_is_preset(given)) {
-		j->policy = zb_strdup(given);
-		return j->policy ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
-	}
-	j->policy = realpath(given, NULL);
+	j->policy = policy_of(j, given, cwd ? cwd : "/");
 	if (!j->policy)
 		return zb_fail(err, ZB_EUSAGE,
 			       "--policy %s: no preset of that name (strict, "
 			       "standard, observe) and no such file",
 			       given);
+	if (zb_utf8_check(j->policy, strlen(j->policy)) != strlen(j->policy))
+		return zb_fail(err, ZB_EUSAGE,
+			       "--policy %s: its path is not UTF-8, and a "
+			       "scope file cannot name it",
+			       given);
 	return 0;
 }
 
 /* @text with its "extends" set to @policy. */
-static int set_extends(struct zb_buf *out, const char *text, size_t len,
+static int set_extends(struct zb_buf *out, const struct zb_buf *text,
 		       const char *policy, struct zb_error *err)
 {
 	struct zb_buf value = {0};
 	int rc;
 
 	zb_json_quote(&value, policy, strlen(policy));
-	rc = zb_json_set(out, text, len, "extends", zb_buf_str(&value), err);
+	rc = zb_json_set(out, zb_buf_str(text), text->len, "extends",
+			 zb_buf_str(&value), err);
 	zb_buf_done(&value);
 	return rc;
 }
 
-/* Lay @text over the policy: what scope.json will be. */
-static int scope_from(struct job *j, const char *file, const char *text,
-		      size_t len, bool own_extends, struct zb_error *err)
+/* The FILE of --scope agrees with --policy, or tells what it extends. */
+static int settle_extends(struct job *j, const struct zb_scope *s,
+			  struct zb_error *err)
+{
+	const char *file = j->req->scope_file;
+	zb_auto(free) char *real = realpath(file, NULL);
+	zb_auto(free) char *dir = real ? zb_path_dir(real) : NULL;
+	zb_auto(free) char *word = NULL;
+
+	if (!s->extends)
+		return 0;
+	word = dir ? policy_of(j, s->extends, dir) : NULL;
+	if (!word)
+		return zb_fail(err, ZB_EUSAGE,
+			       "%s extends \"%s\": no preset of that name "
+			       "(strict, standard, observe) and no such file",
+			       file, s->extends);
+	if (j->req->policy && strcmp(word, j->policy) != 0)
+		return zb_fail(err, ZB_EUSAGE,
+			       "%s extends \"%s\" and --policy says \"%s\"; "
+			       "say one of them",
+			       file, s->extends, j->req->policy);
+	free(j->policy);
+	j->policy = zb_steal(&word);
+	return 0;
+}
+
+static int scope_from_file(struct job *j, struct zb_error *err)
+{
+	const char *file = j->req->scope_file;
+	struct zb_buf text = {0};
+	struct zb_scope s = {0};
+	int rc = zb_read_file(file, FILE_MAX, &text, err);
+
+	if (rc)
+		rc = err->code = ZB_EUSAGE;
+	else
+		rc = zb_scope_parse(&s, file, zb_buf_str(&text), text.len, NULL,
+				    err);
+	if (!rc)
+		rc = settle_extends(j, &s, err);
+	if (!rc)
+		rc = set_extends(&j->scope, &text, j->policy, err);
+	zb_scope_done(&s);
+	zb_buf_done(&text);
+	return rc;
+}
+
+/* The scope of an adopted box stays: --policy may only say what it is. */
+static int scope_adopted(struct job *j, struct zb_error *err)
 {
 	struct zb_scope s = {0};
-	int rc = zb_scope_parse(&s, file, text, len, NULL, err);
-	bool differs;
+	bool found;
+	int rc = slurp(j->box, "scope.json", &j->scope, &found, err);
 
+	if (rc || !found)
+		return rc;
+	rc = zb_scope_parse(&s, "scope.json", zb_buf_str(&j->scope),
+			    j->scope.len, NULL, err);
 	if (rc)
 		return rc;
-	differs = s.extends && strcmp(s.extends, j->policy);
-	if (own_extends && differs && j->req->policy) {
+	if (j->req->scope_file ||
+	    (j->req->policy &&
+	     strcmp(j->policy, s.extends ? s.extends : "strict") != 0)) {
 		rc = zb_fail(err, ZB_EUSAGE,
-			     "%s extends \"%s\" and --policy says \"%s\"; say "
-			     "one of them",
-			     file, s.extends, j->req->policy);
-	} else if (own_extends && differs) {
+			     "--adopt keeps the scope of the earlier \"%s\", "
+			     "which extends \"%s\"; leave %s out, or say "
+			     "--fresh",
+			     j->manifest.name, s.extends ? s.extends : "strict",
+			     j->req->scope_file ? "--scope" : "--policy");
+	} else {
 		free(j->policy);
-		j->policy = zb_steal(&s.extends);
+		j->policy = zb_strdup(s.extends ? s.extends : "strict");
+		rc = j->policy ? 0 : no_memory(err);
 	}
 	zb_scope_done(&s);
-	return rc ? rc : set_extends(&j->scope, text, len, j->policy, err);
+	return rc;
 }
 
-/* Which scope.json: the file given, else what is asked for with --yes, else
- * the bare preset. An adopted one stays as it is. */
+/* Which scope.json it starts with. */
 static int make_scope(struct job *j, struct zb_error *err)
 {
-	static const char bare[] = "{\n  \"zotbox\": 1\n}\n";
-	struct zb_buf file = {0};
-	bool asked;
+	static char bare[] = "{\n  \"zotbox\": 1\n}\n";
+	const struct zb_buf text = {.data = bare, .len = sizeof(bare) - 1};
 	int rc = policy_word(j, err);
 
-	if (!rc)
-		rc = slurp(j->stage_ext, "permissions.json", &j->permissions,
-			   &asked, err);
-	if (rc)
+	if (!rc && j->adopted)
+		rc = scope_adopted(j, err);
+	if (rc || j->scope.len)
 		return rc;
-	if (j->req->scope_file) {
-		rc = zb_read_file(j->req->scope_file, FILE_MAX, &file, err);
-		if (!rc)
-			rc = scope_from(j, j->req->scope_file,
-					zb_buf_str(&file), file.len, true, err);
-		else
-			rc = err->code = ZB_EUSAGE;
-		zb_buf_done(&file);
-		return rc;
-	}
-	if (asked && j->req->yes)
-		return scope_from(j, "permissions.json",
-				  zb_buf_str(&j->permissions),
-				  j->permissions.len, false, err);
-	return scope_from(j, "scope.json", bare, sizeof(bare) - 1, false, err);
+	if (j->req->scope_file)
+		return scope_from_file(j, err);
+	return set_extends(&j->scope, &text, j->policy, err);
 }
 
-static int put(const char *dir, const char *name, const struct zb_buf *b,
-	       unsigned mode, struct zb_error *err)
-{
-	zb_auto(free) char *path = zb_strf("%s/%s", dir, name);
-
-	if (!path)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
-	return zb_write_file_atomic(path, zb_buf_str(b), b->len, mode, err);
-}
+/* ---- into place ---------------------------------------------------------- */
 
 static char *now_rfc3339(void)
 {
@@ -343,11 +486,11 @@ static int write_lock(struct job *j, struct zb_error *err)
 	int rc;
 
 	if (!path || !shipped)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
+		return no_memory(err);
 	rc = zb_lock_make(&l, j->stage_ext, shipped, err);
 	if (rc)
 		return rc;
-	l.source = zb_strdup(j->source.dir ? j->source.dir : j->source.given);
+	l.source = zb_strdup(j->source.shown);
 	l.commit = zb_strdup(j->source.commit);
 	l.policy = zb_strdup(j->policy);
 	l.installed = now_rfc3339();
@@ -360,25 +503,45 @@ static int wrapped_text(const struct zb_manifest *m, struct zb_buf *out,
 			struct zb_error *err)
 {
 	zb_auto(free) char *self = zb_own_program();
+	int rc;
 
 	if (!self)
 		return zb_fail(err, ZB_ESYS,
 			       "the path of this program cannot be found");
-	return zb_manifest_wrap(out, m, self)
-		       ? zb_fail(err, ZB_ELIMIT, "out of memory")
-		       : 0;
+	rc = zb_manifest_wrap(out, m, self);
+	if (rc == ZB_EUSAGE)
+		return zb_fail(err, rc,
+			       "%s: the path of this program is not UTF-8, and "
+			       "a manifest cannot name it",
+			       self);
+	return rc ? no_memory(err) : 0;
+}
+
+/* The manifest that zot reads, with the mode of the one that was there. */
+static int put_manifest(const char *dir, const struct zb_buf *b,
+			struct zb_error *err)
+{
+	zb_auto(free) char *path = zb_strf("%s/extension.json", dir);
+	struct stat st;
+	unsigned mode = 0644;
+
+	if (!path)
+		return no_memory(err);
+	if (!stat(path, &st))
+		mode = (st.st_mode & 0644) | 0600;
+	return zb_write_file_atomic(path, zb_buf_str(b), b->len, mode, err);
 }
 
 /* Everything the box holds, and the wrapped manifest, in the stage. */
 static int fill_stage(struct job *j, struct zb_error *err)
 {
-	struct zb_buf wrapped = {0}, mark = {0};
+	struct zb_buf wrapped = {0};
 	zb_auto(free) char *data = zb_strf("%s/data", j->stage_box);
 	zb_auto(free) char *home = zb_strf("%s/home", j->stage_box);
 	int rc;
 
 	if (!data || !home)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
+		return no_memory(err);
 	rc = put(j->stage_box, "manifest.json", &j->shipped, 0600, err);
 	if (!rc)
 		rc = put(j->stage_box, "scope.json", &j->scope, 0600, err);
@@ -386,88 +549,187 @@ static int fill_stage(struct job *j, struct zb_error *err)
 		rc = write_lock(j, err);
 	if (!rc && (mkdir(data, 0700) || mkdir(home, 0700)))
 		rc = zb_fail_sys(err, errno, "mkdir in %s", j->stage_box);
-	if (!rc)
-		rc = put(j->stage_box, "staged", &mark, 0600, err);
 	if (!rc && j->manifest.exec)
 		rc = wrapped_text(&j->manifest, &wrapped, err);
 	if (!rc && j->manifest.exec)
-		rc = put(j->stage_ext, "extension.json", &wrapped, 0644, err);
+		rc = put_manifest(j->stage_ext, &wrapped, err);
+	if (!rc)
+		rc = zb_mark(j->stage_box, j->stage_ext, false, err);
 	zb_buf_done(&wrapped);
 	return rc;
 }
 
-/* Keep an adopted box; only what describes the new files is replaced. */
+/* Describe the new files in the old box, and keep in mind what was there. */
 static int adopt_box(struct job *j, struct zb_error *err)
 {
-	static const char *const names[] = {"manifest.json", "lock.json"};
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < ZB_ARRAY_LEN(names); i++) {
+	for (size_t i = 0; !rc && i < N_DESCRIBED; i++)
+		rc = slurp(j->box, described[i], &j->was[i], &j->had[i], err);
+	if (!rc)
+		rc = zb_mark(j->box, j->stage_ext, true, err);
+	j->placed = !rc;
+	for (size_t i = 0; !rc && i < N_DESCRIBED; i++) {
 		struct zb_buf b = {0};
 		bool found;
 
-		rc = slurp(j->stage_box, names[i], &b, &found, err);
-		if (!rc)
-			rc = put(j->box, names[i], &b, 0600, err);
+		rc = slurp(j->stage_box, described[i], &b, &found, err);
+		if (!rc && found)
+			rc = put(j->box, described[i], &b, 0600, err);
 		zb_buf_done(&b);
 	}
 	return rc;
 }
 
+static void restore_adopted(struct job *j)
+{
+	for (size_t i = 0; i < N_DESCRIBED; i++) {
+		zb_auto(free) char *path =
+			zb_strf("%s/%s", j->box, described[i]);
+
+		if (j->had[i])
+			put(j->box, described[i], &j->was[i], 0600, NULL);
+		else if (path)
+			unlink(path);
+	}
+}
+
+static int place_box(struct job *j, struct zb_error *err)
+{
+	int rc = 0;
+
+	if (j->adopted)
+		return adopt_box(j, err);
+	if (j->left_over)
+		rc = zb_staging_put_aside(&j->stage, j->store, j->manifest.name,
+					  err);
+	if (!rc && rename(j->stage_box, j->box))
+		rc = zb_fail_sys(err, errno, "rename to %s", j->box);
+	j->placed = !rc;
+	return rc;
+}
+
 static int place(struct job *j, struct zb_error *err)
 {
-	zb_auto(free) char *mark = zb_strf("%s/staged", j->box);
+	int rc = check_stop(j, err);
 
-	if (j->adopted) {
-		int rc = adopt_box(j, err);
-
-		if (rc)
-			return rc;
-	} else if (rename(j->stage_box, j->box)) {
-		return zb_fail_sys(err, errno, "rename to %s", j->box);
-	} else {
-		j->box_placed = true;
-	}
-	if (rename(j->stage_ext, j->ext))
-		return zb_fail_sys(err, errno, "rename to %s", j->ext);
-	j->ext_placed = true;
-	if (mark)
-		unlink(mark);
-	return 0;
+	if (!rc)
+		rc = place_box(j, err);
+	if (rc || !rename(j->stage_ext, j->ext))
+		return rc;
+	if (errno == EXDEV)
+		return zb_fail(err, ZB_ESYS,
+			       "%s is on another file system than %s: an "
+			       "extension cannot be moved there at once",
+			       j->store->extensions, j->store->boxes);
+	return zb_fail_sys(err, errno, "rename to %s", j->ext);
 }
 
 static void take_back(struct job *j)
 {
-	if (j->ext_placed)
-		zb_remove_tree(j->ext, NULL);
-	if (j->box_placed)
-		zb_remove_tree(j->box, NULL);
+	if (j->placed)
+		zb_undo_marked(j->store, j->manifest.name, NULL);
+	if (j->placed && j->adopted)
+		restore_adopted(j);
 }
 
-/* Would it start? The same resolution that a start does, of what is now in
- * place: malformed, too broad or unenforceable scopes end the install. */
+/* ---- would it start? ----------------------------------------------------- */
+
+/* observe grants nearly everything: not by default, and not silently. */
+static int check_observe(const struct job *j, const char *policy,
+			 struct zb_error *err)
+{
+	if (strncmp(policy, "observe", 7) || j->req->yes)
+		return 0;
+	return zb_fail(err, ZB_EPOLICY,
+		       "observe enforces little: it is for watching an "
+		       "extension that you trust enough to run; say --yes to "
+		       "install one under it");
+}
+
+/* The same resolution that a start does, of what is now in place: malformed,
+ * too broad or unenforceable scopes end the install. */
 static int rehearse(struct job *j, struct zb_installed *out,
-		    struct zb_error *err)
+		    struct zb_strv *requested, struct zb_error *err)
 {
 	struct zb_prepared p = {0};
 	struct zb_target t = {
 		.name = j->manifest.name,
 		.mean_it = j->req->mean_it,
+		.held = true,
 	};
-	int rc;
+	int rc = zb_prepare(&p, j->store, &t, err);
 
-	if (!j->manifest.exec)
-		return 0;
-	/* prepare takes the lock of the NAME shared. */
-	close(j->name_lock);
-	j->name_lock = -1;
-	rc = zb_prepare(&p, j->store, &t, err);
-	if (rc)
-		return rc;
-	zb_strv_copy(&out->requested, &p.requested);
-	zb_strv_copy(&out->warnings, &p.plan.notices);
+	if (!rc)
+		rc = check_observe(j, p.policy, err);
+	if (!rc && (zb_strv_copy(requested, &p.requested) ||
+		    zb_strv_copy(&out->warnings, &p.plan.notices)))
+		rc = no_memory(err);
 	zb_prepared_done(&p);
-	return 0;
+	return rc;
+}
+
+/* Granting would be against what the user said otherwise. */
+static bool may_grant(const struct job *j)
+{
+	return !j->adopted && !j->req->scope_file &&
+	       !(j->req->policy && !strcmp(j->req->policy, "strict"));
+}
+
+static bool asks(const struct job *j, const struct zb_installed *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < out->wishes.n; i++)
+		any = any || !out->wishes.v[i].why_not;
+	return any && j->req->approve && strcmp(j->policy, "strict") != 0;
+}
+
+/* What is asked for: judged, and granted if that is wanted. */
+static int grant(struct job *j, struct zb_installed *out,
+		 const struct zb_strv *requested, struct zb_error *err)
+{
+	bool yes = j->req->yes && may_grant(j);
+	struct zb_buf all = {0};
+	int rc = zb_wishes_judge(&out->wishes, &all, j->store, j->manifest.name,
+				 &j->scope, requested, yes && j->req->mean_it,
+				 true, err);
+
+	if (!rc && !j->req->yes && may_grant(j) && asks(j, out))
+		yes = j->req->approve(j->req->ctx, out);
+	if (!rc && yes && out->wishes.n)
+		rc = put(j->box, "scope.json", &all, 0600, err);
+	for (size_t i = 0; !rc && yes && i < out->wishes.n; i++)
+		out->wishes.v[i].granted = !out->wishes.v[i].why_not;
+	zb_buf_done(&all);
+	return rc;
+}
+
+static int try_out(struct job *j, struct zb_installed *out,
+		   struct zb_error *err)
+{
+	struct zb_strv requested = {0};
+	int rc = 0;
+
+	if (j->manifest.exec)
+		rc = rehearse(j, out, &requested, err);
+	if (!rc && requested.n)
+		rc = grant(j, out, &requested, err);
+	zb_strv_done(&requested);
+	return rc;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static int describe(struct job *j, struct zb_installed *out,
+		    struct zb_error *err)
+{
+	out->name = zb_strdup(j->manifest.name);
+	out->dir = zb_strdup(j->ext);
+	out->policy = zb_box_policy(j->store, j->manifest.name);
+	out->commit = zb_strdup(j->source.commit);
+	out->theme_only = !j->manifest.exec;
+	return out->name && out->dir && out->policy ? 0 : no_memory(err);
 }
 
 static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
@@ -476,14 +738,15 @@ static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
 				 err);
 
 	if (!rc)
+		rc = check_source(j, err);
+	if (!rc)
 		rc = make_stage(j, err);
 	if (!rc)
 		rc = fetch(j, out, err);
 	if (!rc)
 		rc = read_manifest(j, err);
 	if (!rc)
-		rc = zb_store_lock(j->store, j->manifest.name, true,
-				   LOCK_WAIT_MS, &j->name_lock, err);
+		rc = lock_name(j, err);
 	if (!rc)
 		rc = check_free(j, err);
 	if (!rc)
@@ -493,7 +756,13 @@ static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
 	if (!rc)
 		rc = place(j, err);
 	if (!rc)
-		rc = rehearse(j, out, err);
+		rc = try_out(j, out, err);
+	if (!rc)
+		rc = describe(j, out, err);
+	if (!rc)
+		rc = check_stop(j, err);
+	if (!rc)
+		rc = zb_unmark(j->store, j->manifest.name, err);
 	return rc;
 }
 
@@ -501,104 +770,57 @@ int zb_install(struct zb_installed *out, const struct zb_store *store,
 	       const struct zb_install_request *req, struct zb_error *err)
 {
 	struct job j = {
-		.store = store, .req = req, .hold = -1, .name_lock = -1};
+		.store = store,
+		.req = req,
+		.stage = {.hold = -1},
+		.name_lock = -1,
+	};
+	/* What the owner may do is not for the umask to say. */
+	mode_t mask = umask(0);
 	int rc;
 
+	umask(mask & 077);
 	*out = (struct zb_installed){0};
-	zb_install_recover(store);
+	zb_recover(store);
 	rc = steps(&j, out, err);
-	if (rc) {
+	if (rc)
 		take_back(&j);
+	zb_staging_end(&j.stage, store, j.manifest.name);
+	if (rc) {
+		zb_forget_lock(store, j.manifest.name, j.name_lock);
+		/* Only if they are empty, as they were not there before. */
+		if (j.made_ext)
+			rmdir(store->extensions);
+		if (j.made_boxes)
+			rmdir(store->boxes);
+		if (j.made_home)
+			rmdir(store->zot_home);
 		zb_installed_done(out);
-	} else {
-		out->name = zb_strdup(j.manifest.name);
-		out->dir = zb_strdup(j.ext);
-		out->policy = zb_box_policy(store, j.manifest.name);
-		out->commit = zb_strdup(j.source.commit);
-		out->theme_only = !j.manifest.exec;
+	} else if (j.name_lock >= 0) {
+		close(j.name_lock);
 	}
 	job_done(&j);
+	umask(mask);
 	return rc;
 }
 
-/* A stage that can be locked is nobody's any more. */
-static void drop_stage(const char *path)
-{
-	zb_auto(free) char *lock = zb_strf("%s/.hold", path);
-	zb_auto(fd) int fd = -1;
-
-	if (lock && !access(lock, F_OK) &&
-	    zb_lock_file(lock, true, 0, &fd, NULL))
-		return;
-	zb_remove_tree(path, NULL);
-}
-
-static void finish_box(const struct zb_store *store, const char *name)
-{
-	zb_auto(free) char *mark = zb_store_box(store, name, "staged");
-	zb_auto(free) char *box = zb_store_box(store, name, "");
-	zb_auto(free) char *ext = zb_strf("%s/%s", store->extensions, name);
-	zb_auto(fd) int fd = -1;
-
-	if (!mark || !box || !ext || access(mark, F_OK) ||
-	    zb_store_lock(store, name, true, 0, &fd, NULL))
-		return;
-	if (access(ext, F_OK))
-		zb_remove_tree(box, NULL);
-	else
-		unlink(mark);
-}
-
-void zb_install_recover(const struct zb_store *store)
-{
-	DIR *d = opendir(store->boxes);
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		zb_auto(free) char *path =
-			zb_strf("%s/%s", store->boxes, e->d_name);
-
-		if (path && !strncmp(e->d_name, ".stage-", 7))
-			drop_stage(path);
-		else if (zb_name_valid(e->d_name))
-			finish_box(store, e->d_name);
-	}
-	if (d)
-		closedir(d);
-}
-
-/* Out of sight by one rename, then deleted at leisure. */
-static int discard(const struct zb_store *store, const char *path,
-		   struct zb_error *err)
-{
-	zb_auto(free) char *trash = zb_strf("%s/.stage-XXXXXX", store->boxes);
-	zb_auto(free) char *to = NULL;
-
-	if (zb_make_dirs(store->boxes, 0700, err))
-		return err->code;
-	if (!trash || !mkdtemp(trash))
-		return zb_fail_sys(err, errno, "make a stage below %s",
-				   store->boxes);
-	to = zb_strf("%s/old", trash);
-	if (!to || rename(path, to)) {
-		int saved = errno;
-
-		rmdir(trash);
-		if (saved == ENOENT)
-			return 0;
-		return zb_fail_sys(err, saved, "remove %s", path);
-	}
-	return zb_remove_tree(trash, err);
-}
+/* ---- away, in and out of the wrapping ------------------------------------ */
 
 int zb_uninstall(const struct zb_store *store, const char *dir,
 		 const char *name, struct zb_error *err)
 {
 	zb_auto(free) char *box = name ? zb_store_box(store, name, "") : NULL;
-	int rc = discard(store, dir, err);
+	int rc = 0;
 
+	if (name && !box)
+		return no_memory(err);
+	/* A full disk has no room for the mark: then without. */
+	if (box && dir && !zb_mark(box, dir, false, NULL))
+		return zb_undo_marked(store, name, err);
+	if (dir)
+		rc = zb_discard(store, dir, err);
 	if (!rc && box)
-		rc = discard(store, box, err);
+		rc = zb_discard(store, box, err);
 	return rc;
 }
 
@@ -609,20 +831,29 @@ static int shipped_manifest(const struct zb_store *store, const char *name,
 	zb_auto(free) char *path = zb_store_box(store, name, "manifest.json");
 
 	if (!path)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
+		return no_memory(err);
 	if (zb_read_file(path, FILE_MAX, text, err))
 		return err->code;
 	return zb_manifest_parse(m, zb_buf_str(text), text->len, true, err);
 }
 
+/* Never through a link that stands in the place of what was installed. */
 static int put_installed(const struct zb_store *store, const char *name,
 			 const struct zb_buf *b, struct zb_error *err)
 {
 	zb_auto(free) char *dir = zb_strf("%s/%s", store->extensions, name);
+	struct stat st;
 
 	if (!dir)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
-	return put(dir, "extension.json", b, 0644, err);
+		return no_memory(err);
+	if (lstat(dir, &st))
+		return zb_fail_sys(err, errno, "%s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return zb_fail(err, ZB_EPOLICY,
+			       "%s is no directory of its own: it is not what "
+			       "was installed",
+			       dir);
+	return put_manifest(dir, b, err);
 }
 
 int zb_rewrap(const struct zb_store *store, const char *name, bool enabled,
@@ -652,8 +883,8 @@ int zb_unwrap(const struct zb_store *store, const char *name, bool enabled,
 	int rc = shipped_manifest(store, name, &text, &m, err);
 
 	if (!rc && m.enabled != enabled)
-		rc = zb_json_set(&out, zb_buf_str(&text), text.len, "enabled",
-				 enabled ? "true" : "false", err);
+		rc = zb_json_toggle(&out, zb_buf_str(&text), text.len,
+				    "enabled", enabled, err);
 	else if (!rc)
 		zb_buf_add(&out, zb_buf_str(&text), text.len);
 	if (!rc)

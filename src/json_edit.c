@@ -1,5 +1,7 @@
 /* json_edit.c - splice one member. */
 #include "json_edit.h"
+
+#include "cleanup.h"
 #include "json_scan.h"
 
 #include <string.h>
@@ -55,4 +57,59 @@ int zb_json_set(struct zb_buf *out, const char *text, size_t len,
 	}
 	zb_json_done(&json);
 	return out->failed ? zb_fail(err, ZB_ELIMIT, "out of memory") : 0;
+}
+
+/* `"KEY" :false,` right behind the brace: as nobody writes it, by hand or by
+ * program, so that it can be told from a member that was there before. */
+static int added_text(struct zb_buf *out, const char *key)
+{
+	zb_json_quote(out, key, strlen(key));
+	return zb_buf_adds(out, " :false,");
+}
+
+int zb_json_toggle(struct zb_buf *out, const char *text, size_t len,
+		   const char *key, bool on, struct zb_error *err)
+{
+	struct zb_json json = {0};
+	struct zb_json_fault fault = {0};
+	struct zb_buf added = {0};
+	size_t at;
+	uint32_t i;
+	int rc = 0;
+
+	if (zb_json_scan(&json, text, len, NULL, &fault) ||
+	    json.tok[0].type != ZB_JSON_OBJECT) {
+		zb_json_done(&json);
+		return zb_fail(err, ZB_EUSAGE, "not a JSON object: %s",
+			       fault.what);
+	}
+	added_text(&added, key);
+	at = json.tok[0].start + 1;
+	i = zb_json_get(&json, 0, key);
+	if (i == ZB_JSON_NONE && on) {
+		zb_buf_add(out, text, len);
+	} else if (i == ZB_JSON_NONE && !json.tok[0].size) {
+		rc = zb_json_set(out, text, len, key, "false", err);
+	} else if (i == ZB_JSON_NONE) {
+		zb_buf_add(out, text, at);
+		zb_buf_add(out, zb_buf_str(&added), added.len);
+		zb_buf_add(out, text + at, len - at);
+	} else if (json.tok[i].type != ZB_JSON_TRUE &&
+		   json.tok[i].type != ZB_JSON_FALSE &&
+		   json.tok[i].type != ZB_JSON_NULL) {
+		rc = zb_fail(err, ZB_EUSAGE, "\"%s\" is not true or false",
+			     key);
+	} else if (on && len - at > added.len &&
+		   !memcmp(text + at, zb_buf_str(&added), added.len)) {
+		zb_buf_add(out, text, at);
+		zb_buf_add(out, text + at + added.len, len - at - added.len);
+	} else {
+		rc = zb_json_set(out, text, len, key, on ? "true" : "false",
+				 err);
+	}
+	zb_buf_done(&added);
+	zb_json_done(&json);
+	if (!rc && out->failed)
+		rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+	return rc;
 }

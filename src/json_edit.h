@@ -12,4 +12,10 @@
 int zb_json_set(struct zb_buf *out, const char *text, size_t len,
 		const char *key, const char *value, struct zb_error *err);
 
+/* Set the boolean member @key, absent meaning true, so that setting it back
+ * gives the bytes that were there before. ZB_EUSAGE as above, or if the member
+ * is no boolean. */
+int zb_json_toggle(struct zb_buf *out, const char *text, size_t len,
+		   const char *key, bool on, struct zb_error *err);
+
 #endif

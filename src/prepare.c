@@ -20,6 +20,7 @@
 #include "lock.h"
 #include "path_match.h"
 #include "runtime.h"
+#include "staging.h"
 #include "stubs.h"
 #include "text.h"
 
@@ -120,8 +121,10 @@ static int find_name(struct job *j)
 			       j->out->dir,
 			       S_ISLNK(st.st_mode) ? "a symbolic link"
 						   : "no directory");
-	rc = zb_store_lock(j->store, name, false, LOCK_WAIT_MS, &j->name_lock,
-			   j->err);
+	rc = j->target->held
+		     ? 0
+		     : zb_store_lock(j->store, name, false, LOCK_WAIT_MS,
+				     &j->name_lock, j->err);
 	if (rc)
 		return rc;
 	j->real = zb_host_resolve("", j->out->dir, NULL);
@@ -226,6 +229,9 @@ static int check_box(struct job *j)
 	j->shipped = in_box(j, "manifest.json");
 	if (!scope || !j->shipped)
 		return no_memory(j);
+	if (!j->target->held && zb_is_marked(j->store, j->target->name))
+		return refuse_name(j, "was not installed to the end, or is "
+				      "half removed: install it again");
 	if (access(j->shipped, F_OK))
 		return refuse_name(j, "was not installed by zotbox (it has no "
 				      "manifest.json in its box): plain zot "
@@ -267,22 +273,29 @@ static int read_manifest(struct job *j)
 
 /* ---- is it what was installed -------------------------------------------- */
 
-static int say_changed(struct job *j)
+/* The way out comes first: a message has an end, a list of files may not. */
+static int say_changed(struct job *j, const struct zb_lock *lock)
 {
-	struct zb_buf b = {0};
+	struct zb_buf b = {0}, source = {0};
 	const struct zb_strv *c = &j->out->changed;
-	size_t show = c->n < 10 ? c->n : 10;
+	const char *from = lock->source ? lock->source : "SOURCE";
+	size_t i;
 
-	for (size_t i = 0; i < show; i++)
+	if (zb_text_shell_quote(&source, from))
+		zb_buf_adds(&source, "SOURCE");
+	for (i = 0; i < c->n && i < 10 && b.len < 900; i++)
 		zb_buf_addf(&b, "\n  %s", c->v[i]);
-	if (c->n > show)
-		zb_buf_addf(&b, "\n  and %zu more", c->n - show);
+	if (c->n > i)
+		zb_buf_addf(&b, "\n  and %zu more", c->n - i);
 	zb_fail(j->err, ZB_EPOLICY,
 		"extension \"%s\" was changed since it was installed, and does "
-		"not start under a grant that was given to other code:%s\n"
-		"To take the new code: zotbox ext update %s",
-		j->target->name, zb_buf_str(&b), j->target->name);
+		"not start under a grant that was given to other code. To take "
+		"the new code: zotbox ext remove %s, then zotbox ext install "
+		"%s (one day: zotbox ext update %s)%s",
+		j->target->name, j->target->name, zb_buf_str(&source),
+		j->target->name, zb_buf_str(&b));
 	zb_buf_done(&b);
+	zb_buf_done(&source);
 	return ZB_EPOLICY;
 }
 
@@ -305,7 +318,7 @@ static int check_integrity(struct job *j)
 		rc = zb_lock_compare(&lock, j->out->dir, j->shipped,
 				     &j->out->changed, j->err);
 	if (!rc && j->out->changed.n)
-		rc = say_changed(j);
+		rc = say_changed(j, &lock);
 	if (!rc)
 		j->tree = zb_steal(&lock.tree);
 	zb_lock_done(&lock);
@@ -410,10 +423,12 @@ static int compare_verb(struct job *j, enum zb_verb v)
 		return no_memory(j);
 	if (!asked->set)
 		return 0;
+	if (asked->any)
+		return j->out->plan.scope.verbs[v].any ? 0
+						       : ask_for(j, key, "any");
 	if (!asked->is_list)
-		return (asked->on || asked->any) &&
-				       !zb_plan_verb(&j->out->plan, v, NULL)
-			       ? ask_for(j, key, asked->any ? "any" : "true")
+		return asked->on && !zb_plan_verb(&j->out->plan, v, NULL)
+			       ? ask_for(j, key, "true")
 			       : 0;
 	for (size_t i = 0; !rc && i < asked->names.n; i++)
 		if (!zb_plan_verb(&j->out->plan, v, asked->names.v[i].value))

@@ -20,6 +20,9 @@ struct zb_target {
 	/* A start by the agent: it counts for the first three after an install
 	 * or a change of scope, whose ledger is full. A rehearsal does not. */
 	bool run;
+	/* The caller holds NAME's lock exclusively and knows of the mark that
+	 * keeps others from starting it: an install that tries itself. */
+	bool held;
 };
 
 /* Everything one start needs; free with zb_prepared_done() after the sandbox

@@ -605,11 +605,11 @@ static int judge(struct edit *e, bool mean_it)
 	if (!rc) {
 		rc = zb_scope_parse(&s, "new", zb_buf_str(&out), out.len, NULL,
 				    e->err);
+		if (!rc)
+			rc = zb_scope_judge(&s, mean_it, e->err);
 		if (rc)
 			drop_position(e->err);
 	}
-	if (!rc)
-		rc = zb_scope_judge(&s, mean_it, e->err);
 	if (!rc && !mean_it)
 		rc = judge_paths(e, &s);
 	zb_scope_done(&s);

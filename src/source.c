@@ -461,7 +461,7 @@ static int git_failed(const struct run *r, const char *url, const char *why,
 		if (n && s[n] && s[n + 1])
 			zb_buf_adds(&words, "; ");
 	}
-	zb_fail(err, ZB_ESYS, "git clone%s%s: %s", why ? ": " : "",
+	zb_fail(err, ZB_ESYS, "git clone failed%s%s: %s", why ? ": " : "",
 		why ? why : "",
 		words.len ? zb_buf_str(&words) : "it failed without a word");
 	zb_buf_done(&words);

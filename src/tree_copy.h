@@ -3,7 +3,9 @@
  * Nothing is dereferenced: a link that stays inside is kept as a link, one
  * that leaves (absolute, through "..", through another link) is refused with
  * its name. Devices, sockets and FIFOs are refused. `.git` is left out at
- * every depth; set-user-id and set-group-id bits are dropped. */
+ * every depth. Of the modes, what the owner may do and what others may read
+ * and execute is kept, whatever the umask; nobody else may write, and
+ * set-user-id and set-group-id bits are dropped. */
 #ifndef ZB_TREE_COPY_H
 #define ZB_TREE_COPY_H
 
@@ -18,7 +20,7 @@ struct zb_tree_copy {
 	void (*progress)(void *ctx, uint64_t files, uint64_t bytes);
 	void *ctx;
 	/* Filled: */
-	struct zb_strv warnings; /* dangling links */
+	struct zb_strv warnings; /* dangling links, escaped */
 	uint64_t files, bytes;
 	bool git_left_out;
 };

@@ -794,7 +794,7 @@ static void edit_refusals(void **state)
 		{"{}", "protocol.submit", "yes", false, ZB_EUSAGE,
 		 "protocol.submit takes true or false, not \"yes\""},
 		{"{}", "protocol.slash", "unjail", false, ZB_EPOLICY,
-		 "new: protocol.slash[0] \"unjail\": this command cannot be "
+		 "protocol.slash[0] \"unjail\": this command cannot be "
 		 "granted to an extension; remove it"},
 		{"{\"protocol\":{\"events\":true}}", "protocol.events", "a",
 		 true, ZB_EUSAGE,
