@@ -85,30 +85,22 @@ static unsigned rights_at(const struct zb_place *p, const char *target)
 	return p->rights;
 }
 
+/* Is @path at or below one of @tops (NULL-terminated)? */
+static bool below_any(const char *path, const char *const *tops)
+{
+	while (*tops && !zb_path_below(path, *tops))
+		tops++;
+	return *tops;
+}
+
 /* Of /dev only these may be opened: there is a terminal among the rest. */
-static bool is_device(const char *path)
-{
-	static const char *const open[] = {
-		"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
-		"/dev/urandom", "/dev/pts",  "/dev/shm"};
+static const char *const devices[] = {
+	"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
+	"/dev/urandom", "/dev/pts",  "/dev/shm",  NULL};
 
-	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-		if (zb_path_below(path, open[i]))
-			return true;
-	return false;
-}
-
-static bool proc_is_readonly(const char *path)
-{
-	static const char *const closed[] = {
-		"/proc/sys",  "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
-		"/proc/acpi", "/proc/scsi",	     "/proc/fs"};
-
-	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
-		if (zb_path_below(path, closed[i]))
-			return true;
-	return false;
-}
+static const char *const proc_readonly[] = {
+	"/proc/sys",  "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
+	"/proc/acpi", "/proc/scsi",	     "/proc/fs",  NULL};
 
 /* What a change without the right gets: the mount says it first. */
 static struct zb_finding readonly(const struct zb_plan *plan, int place)
@@ -210,7 +202,7 @@ static struct zb_finding judge_read(const struct zb_plan *plan,
 	if (carved_out(plan, q, i, false, &f))
 		return f;
 	if (!(p->rights & ZB_MAY_READ) ||
-	    (p->kind == ZB_PLACE_DEV && !is_device(q->target)))
+	    (p->kind == ZB_PLACE_DEV && !below_any(q->target, devices)))
 		return deny(ZB_R_NO_RIGHT, i, EACCES, ZB_FLOOR_LANDLOCK);
 	return allowed(p, i, true);
 }
@@ -262,9 +254,9 @@ static struct zb_finding judge_write(const struct zb_plan *plan,
 	if (p->kind == ZB_PLACE_DEV && q->op == ZB_OP_FS_META &&
 	    !is_own_node(q->target))
 		return deny(ZB_R_READONLY, i, EROFS, ZB_FLOOR_MOUNT);
-	if (p->kind == ZB_PLACE_DEV && !is_device(q->target))
+	if (p->kind == ZB_PLACE_DEV && !below_any(q->target, devices))
 		return deny(ZB_R_NO_RIGHT, i, EACCES, ZB_FLOOR_LANDLOCK);
-	if (p->kind == ZB_PLACE_PROC && proc_is_readonly(q->target))
+	if (p->kind == ZB_PLACE_PROC && below_any(q->target, proc_readonly))
 		return deny(ZB_R_READONLY, i, EROFS, ZB_FLOOR_MOUNT);
 	if (carved_out(plan, q, i, true, &f))
 		return f;
