@@ -95,6 +95,21 @@ static void append(struct walk *w, char *rule, enum zb_enforced how, char *by,
 					       .by = zb_steal(&own_by)};
 }
 
+/* What the supervisor does itself is the same on every system. */
+static enum zb_enforced ask(const struct walk *w,
+			    const struct zb_rule_view *view, struct zb_buf *by)
+{
+	if (view->kind == ZB_RULE_ENV) {
+		zb_buf_adds(by, "planned environment");
+		return ZB_ENFORCED_SUPERVISOR;
+	}
+	if (view->kind == ZB_RULE_PROTOCOL) {
+		zb_buf_adds(by, "mediator");
+		return ZB_ENFORCED_MEDIATOR;
+	}
+	return w->judge(w->plan, view, by);
+}
+
 /* "KEY VALUE", safe to show. */
 static char *name_rule(const char *key, const char *value)
 {
@@ -112,7 +127,7 @@ static void judge_one(struct walk *w, const char *key,
 		      const struct zb_rule_view *view)
 {
 	struct zb_buf by = {0};
-	enum zb_enforced how = w->judge(w->plan, view, &by);
+	enum zb_enforced how = ask(w, view, &by);
 
 	append(w, name_rule(key, view->value), how, zb_buf_steal(&by),
 	       view->origin);
@@ -140,7 +155,7 @@ static void judge_grant(struct walk *w, const char *key,
 		if (!made_by(&w->plan->places[i], view->origin))
 			continue;
 		view->place = &w->plan->places[i];
-		how = w->judge(w->plan, view, &by);
+		how = ask(w, view, &by);
 		if (any && how <= worst) {
 			zb_buf_done(&by);
 			continue;
@@ -152,7 +167,7 @@ static void judge_grant(struct walk *w, const char *key,
 	}
 	view->place = NULL;
 	if (!any)
-		worst = w->judge(w->plan, view, &worst_by);
+		worst = ask(w, view, &worst_by);
 	append(w, name_rule(key, view->value), worst, zb_buf_steal(&worst_by),
 	       view->origin);
 }

@@ -32,7 +32,8 @@ struct zb_rule_view {
 	enum zb_limit limit;
 };
 
-/* Say how, and append by what (or why not, and what to do instead) to @by. */
+/* Say how, and append by what (or why not, and what to do instead) to @by.
+ * Not asked for ENV and PROTOCOL, which the supervisor enforces everywhere. */
 typedef enum zb_enforced zb_judge(const struct zb_plan *plan,
 				  const struct zb_rule_view *rule,
 				  struct zb_buf *by);

@@ -250,14 +250,10 @@ static enum zb_enforced judge(const struct zb_plan *plan,
 	case ZB_RULE_LISTEN:
 	case ZB_RULE_UNIX:
 		return judge_network(r, by);
-	case ZB_RULE_ENV:
-		zb_buf_adds(by, "planned environment");
-		return ZB_ENFORCED_SUPERVISOR;
-	case ZB_RULE_PROTOCOL:
-		zb_buf_adds(by, "mediator");
-		return ZB_ENFORCED_MEDIATOR;
 	case ZB_RULE_LIMIT:
 		return judge_limit(r->limit, by);
+	case ZB_RULE_ENV:
+	case ZB_RULE_PROTOCOL: /* not asked for */
 	case ZB_RULE_REST:
 		break;
 	}
