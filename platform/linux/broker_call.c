@@ -93,6 +93,18 @@ bool zb_arg_path(struct zb_call *c, int index, char out[PATH_MAX])
 	return false;
 }
 
+bool zb_arg_is_fd(struct zb_call *c)
+{
+	if (!(zb_arg_flags(c) & AT_EMPTY_PATH))
+		return false;
+	c->asked[0] = '\0';
+	if (c->args[c->row->path] && !zb_arg_path(c, c->row->path, c->asked))
+		return true;
+	if (!c->asked[0])
+		zb_say_continue(c);
+	return !c->asked[0];
+}
+
 bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
 		  char full[PATH_MAX])
 {
@@ -469,4 +481,34 @@ void zb_inject(struct zb_call *c, int fd, bool cloexec)
 		c->said = ZB_SAID_SENT;
 	else
 		zb_say_errno(c, -rc);
+}
+
+bool zb_is_to_make(struct zb_call *c, struct zb_name *out)
+{
+	if (!zb_locate_name(c, ZB_OP_FS_CREATE, c->asked, c->full,
+			    ZB_ASK_CREATE, &c->found, out))
+		return false;
+	switch (zb_judge_name(c, ZB_OP_FS_CREATE, out)) {
+	case ZB_ALLOW:
+		zb_say_continue(c);
+		return false;
+	case ZB_ALLOW_BROKERED:
+		return true;
+	case ZB_DENY:
+		break;
+	}
+	zb_refuse_name(c, ZB_OP_FS_CREATE, out, c->asked, ZB_ASK_CREATE);
+	return false;
+}
+
+void zb_refuse_set_id(struct zb_call *c)
+{
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_META,
+			     .asked = c->asked,
+			     .target = c->full,
+			     .place = -1,
+			     .err = EPERM,
+			     .why = ZB_NO_SET_ID,
+		     });
 }

@@ -127,16 +127,8 @@ void zb_call_exec(struct zb_call *c)
 	uint32_t flags = zb_arg_flags(c);
 	char *asked = c->asked;
 
-	if (flags & AT_EMPTY_PATH) {
-		c->asked[0] = '\0';
-		if (c->args[c->row->path] &&
-		    !zb_arg_path(c, c->row->path, c->asked))
-			return;
-		if (!c->asked[0]) {
-			zb_say_continue(c);
-			return;
-		}
-	}
+	if (zb_arg_is_fd(c))
+		return;
 	if (!zb_arg_spell(c, c->row->dir, c->row->path, asked, c->full))
 		return;
 	for (int i = 0; i < MAX_DEPTH; i++) {

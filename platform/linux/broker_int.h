@@ -118,6 +118,10 @@ bool zb_arg_path(struct zb_call *c, int index, char out[PATH_MAX]);
 bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
 		  char full[PATH_MAX]);
 
+/* Is it about a descriptor that was opened before (AT_EMPTY_PATH), or is its
+ * path not to be had? Then the answer is said. */
+bool zb_arg_is_fd(struct zb_call *c);
+
 /* A refusal, as it will be recorded. */
 struct zb_refusal {
 	enum zb_op op;
@@ -175,8 +179,14 @@ enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
 void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,
 		    const char *asked, enum zb_ask ask);
 
+/* The name at @full that the caller wants made. Return: true if the broker is
+ * to make it, in @out; else the answer is said. */
+bool zb_is_to_make(struct zb_call *c, struct zb_name *out);
+
 /* Why set-id bits are refused everywhere. */
 #define ZB_NO_SET_ID "no set-id files: they would be the user's outside as well"
+/* Refuse to make @full with such a bit. */
+void zb_refuse_set_id(struct zb_call *c);
 
 /* The umask of the caller, set for this thread alone. */
 void zb_take_umask(struct zb_call *c);
@@ -214,6 +224,8 @@ const char *const *zb_row_names(void);
 /* broker_refuse.c: a call of another architecture or ABI (x32, i386). */
 bool zb_call_is_foreign(const struct zb_call *c);
 void zb_call_foreign(struct zb_call *c);
+/* Refuse the call itself, EPERM; @text says what was tried. */
+void zb_refuse_call(struct zb_call *c, const char *text);
 /* What was tried, in words: "ioctl TIOCSTI". */
 void zb_describe(const char *name, const uint64_t args[6], char *out,
 		 size_t cap);

@@ -301,19 +301,8 @@ static void bind_path(struct zb_call *c, const struct request *q)
 		zb_say_errno(c, -rc);
 		return;
 	}
-	if (!zb_locate_name(c, ZB_OP_FS_CREATE, c->asked, c->full,
-			    ZB_ASK_CREATE, &c->found, &n))
-		return;
-	switch (zb_judge_name(c, ZB_OP_FS_CREATE, &n)) {
-	case ZB_ALLOW:
-		zb_say_continue(c);
-		return;
-	case ZB_ALLOW_BROKERED:
+	if (zb_is_to_make(c, &n))
 		bind_name(c, q, &n);
-		return;
-	case ZB_DENY:
-		zb_refuse_name(c, ZB_OP_FS_CREATE, &n, c->asked, ZB_ASK_CREATE);
-	}
 }
 
 void zb_call_bind(struct zb_call *c)
@@ -375,12 +364,5 @@ void zb_call_socket(struct zb_call *c)
 			     });
 		return;
 	}
-	zb_refuse(c, &(struct zb_refusal){
-			     .op = ZB_OP_SYSCALL,
-			     .asked = text,
-			     .target = text,
-			     .judged = c->row->name,
-			     .place = -1,
-			     .err = EPERM,
-		     });
+	zb_refuse_call(c, text);
 }

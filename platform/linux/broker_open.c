@@ -347,14 +347,7 @@ static bool is_set_id(struct zb_call *c, const struct opening *o)
 {
 	if (!(o->flags & (O_CREAT | TMPFILE)) || !(o->mode & 06000))
 		return false;
-	zb_refuse(c, &(struct zb_refusal){
-			     .op = ZB_OP_FS_META,
-			     .asked = c->asked,
-			     .target = c->full,
-			     .place = -1,
-			     .err = EPERM,
-			     .why = ZB_NO_SET_ID,
-		     });
+	zb_refuse_set_id(c);
 	return true;
 }
 

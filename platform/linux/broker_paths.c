@@ -85,29 +85,11 @@ void zb_call_make(struct zb_call *c)
 	if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full))
 		return;
 	if (!c->row->fixed && (mode & 06000)) {
-		zb_refuse(c, &(struct zb_refusal){
-				     .op = ZB_OP_FS_META,
-				     .asked = c->asked,
-				     .target = c->full,
-				     .place = -1,
-				     .err = EPERM,
-				     .why = ZB_NO_SET_ID,
-			     });
+		zb_refuse_set_id(c);
 		return;
 	}
-	if (!zb_locate_name(c, ZB_OP_FS_CREATE, c->asked, c->full,
-			    ZB_ASK_CREATE, &c->found, &n))
-		return;
-	switch (zb_judge_name(c, ZB_OP_FS_CREATE, &n)) {
-	case ZB_ALLOW:
-		zb_say_continue(c);
-		return;
-	case ZB_DENY:
-		zb_refuse_name(c, ZB_OP_FS_CREATE, &n, c->asked, ZB_ASK_CREATE);
-		return;
-	case ZB_ALLOW_BROKERED:
+	if (zb_is_to_make(c, &n))
 		make(c, &n, mode);
-	}
 }
 
 /* Resolve both names of a call that has two. Return: false if answered. */
@@ -242,16 +224,8 @@ void zb_call_look(struct zb_call *c)
 	uint32_t flags = zb_arg_flags(c);
 	bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
 
-	if (flags & AT_EMPTY_PATH) {
-		c->asked[0] = '\0';
-		if (c->args[c->row->path] &&
-		    !zb_arg_path(c, c->row->path, c->asked))
-			return;
-		if (!c->asked[0]) {
-			zb_say_continue(c);
-			return;
-		}
-	}
+	if (zb_arg_is_fd(c))
+		return;
 	if (zb_arg_spell(c, c->row->dir, c->row->path, c->asked, c->full) &&
 	    zb_locate(c, ZB_OP_FS_READ, c->asked, c->full, follow,
 		      ZB_ASK_EXISTS, &c->found))

@@ -102,11 +102,8 @@ void zb_describe(const char *name, const uint64_t args[6], char *out,
 			words(out, cap, i, args[details[i].arg] & UINT32_MAX);
 }
 
-void zb_call_refuse(struct zb_call *c)
+void zb_refuse_call(struct zb_call *c, const char *text)
 {
-	char text[160];
-
-	zb_describe(c->row->name, c->args, text, sizeof(text));
 	zb_refuse(c, &(struct zb_refusal){
 			     .op = ZB_OP_SYSCALL,
 			     .asked = text,
@@ -115,6 +112,14 @@ void zb_call_refuse(struct zb_call *c)
 			     .place = -1,
 			     .err = EPERM,
 		     });
+}
+
+void zb_call_refuse(struct zb_call *c)
+{
+	char text[160];
+
+	zb_describe(c->row->name, c->args, text, sizeof(text));
+	zb_refuse_call(c, text);
 }
 
 #if defined(__x86_64__)
