@@ -26,7 +26,7 @@ struct zb_host {
 };
 void zb_host_done(struct zb_host *h);
 
-/* How one rule of a plan is enforced, for scope and doctor. */
+/* How one rule of a plan is enforced, for people. */
 struct zb_rule_status {
 	char *rule; /* "fs.read ~/src/app" */
 	enum zb_enforced how;

@@ -1,5 +1,5 @@
 /* enforce.h - walk the rules of a plan and have each system say how it
- * enforces them: what `scope` and `doctor` print, and what refuses a start.
+ * enforces them: what `ext doctor` shows, and what refuses a start.
  * Pure. The walk is one for all systems, the judgement is the backend's. */
 #ifndef ZB_ENFORCE_H
 #define ZB_ENFORCE_H

@@ -1,4 +1,4 @@
-/* error.c - filling, wrapping and naming errors. */
+/* error.c - filling and wrapping errors. */
 #include "error.h"
 
 #include <stdio.h>

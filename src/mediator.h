@@ -83,9 +83,9 @@ int64_t zb_mediator_hold_ms(struct zb_mediator *m, int64_t now_ms);
  * extension's place): a late reply is dropped and logged with how late it was.
  */
 void zb_mediator_expire(struct zb_mediator *m, int64_t now_ms, const char *id);
-/* A call of the host that is still open: it must be answered when the
- * extension died. @type: the frame that asked ("tool_call"...); @name: tool or
- * command, "" if none; @event: of an intercept, else "". */
+/* A call of the host that is still open. @type: the frame that asked
+ * ("tool_call"...); @name: tool or command, "" if none; @event: of an
+ * intercept, else "". */
 struct zb_med_call {
 	const char *id, *type, *name, *event;
 	int64_t opened_ms;

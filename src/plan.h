@@ -218,7 +218,7 @@ bool zb_plan_verb(const struct zb_plan *p, enum zb_verb v, const char *name);
 bool zb_plan_intercept(const struct zb_plan *p, const char *event,
 		       const char *part);
 
-/* Print the plan rule by rule with origins (ext scope --effective), text. */
+/* Print the plan rule by rule with origins, as text for people. */
 int zb_plan_print(const struct zb_plan *p, struct zb_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* plan_print.c - a plan for people: every line with the file and key that it
- * came from (`ext scope --effective`). Names of files are data: escaped. */
+ * came from. Names of files are data: escaped. */
 #include "plan.h"
 #include "text.h"
 

@@ -48,7 +48,7 @@ int zb_bwrap_args_layered(struct zb_bwrap_args *out, const struct zb_plan *plan,
 void zb_bwrap_args_done(struct zb_bwrap_args *a);
 
 /* The backend's render: arguments one a line, then Landlock rules, then which
- * seccomp mode; what `scope --effective` and the golden files show. */
+ * seccomp mode; what the golden files show. */
 int zb_bwrap_render(const struct zb_plan *plan, struct zb_buf *out,
 		    struct zb_error *err);
 
