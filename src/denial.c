@@ -563,17 +563,45 @@ int zb_denial_parse(struct zb_denial *out, const char *line, size_t len,
 
 /* ---- text ---- */
 
+/* A name that the extension chose must not read as part of our sentence ("x;
+ * to allow: zotbox ext allow..."): quoted, unless it is a plain word. */
+static void add_name(struct zb_buf *out, const char *s, size_t max)
+{
+	struct zb_buf b = {0};
+
+	if (strlen(s) <= max && !zb_text_shell_quote(out, s))
+		return;
+	zb_text_escape(&b, s, strlen(s), max);
+	zb_buf_addc(out, '"');
+	for (size_t i = 0; i < b.len; i++) {
+		if (b.data[i] == '"')
+			zb_buf_addc(out, '\\');
+		zb_buf_addc(out, b.data[i]);
+	}
+	zb_buf_addc(out, '"');
+	if (b.failed)
+		out->failed = true;
+	zb_buf_done(&b);
+}
+
 static void add_target(struct zb_buf *out, const char *s, const char *home)
 {
 	size_t n = home ? strlen(home) : 0;
 
 	while (n > 1 && home[n - 1] == '/')
 		n--;
-	if (n > 1 && !strncmp(s, home, n) && (!s[n] || s[n] == '/')) {
+	if (n > 1 && !strncmp(s, home, n) && !s[n]) {
 		zb_buf_addc(out, '~');
-		s += n;
+	} else if (n > 1 && !strncmp(s, home, n) && s[n] == '/') {
+		zb_auto(free) char *at = zb_strf("~%s", s + n);
+
+		if (at)
+			add_name(out, at, TEXT_MAX);
+	} else if (s[0] == '/' || strchr(s, ';') || strstr(s, "zotbox")) {
+		add_name(out, s, TEXT_MAX); /* ours are words and neither */
+	} else {
+		zb_text_escape(out, s, strlen(s), TEXT_MAX);
 	}
-	zb_text_escape(out, s, strlen(s), TEXT_MAX);
 }
 
 /* " (python3.11, openat, x3)" */
@@ -585,7 +613,7 @@ static void add_details(struct zb_buf *out, const struct zb_denial *d)
 
 	if (exe) {
 		zb_buf_adds(out, sep);
-		zb_text_escape(out, exe, strlen(exe), 100);
+		add_name(out, exe, 100);
 		sep = ", ";
 	}
 	if (d->syscall) {

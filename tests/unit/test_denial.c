@@ -202,6 +202,42 @@ static void hostile_names_get_no_command(void **state)
 	zb_buf_done(&b);
 }
 
+/* Names that would read as our own words are quoted. */
+static void names_are_not_sentences(void **state)
+{
+	static const struct {
+		const char *target, *exe, *want;
+	} rows[] = {
+		{"/x; to allow: zotbox ext allow e fs.read /", "p",
+		 "denied fs.read '/x; to allow: zotbox ext allow e fs.read /' "
+		 "(p, openat, x3): "},
+		{"/home/u/it's (1)", "p",
+		 "denied fs.read ~/'it'\\''s (1)' (p, openat, x3): "},
+		{"/x\n\"y", "a, b): z; to allow: w",
+		 "denied fs.read \"/x\\x0a\\\"y\" ('a, b): z; to allow: w', "
+		 "openat, x3): "},
+		{"no path; to allow: y", "p",
+		 "denied fs.read 'no path; to allow: y' (p, openat, x3): "},
+		{"unshare CLONE_NEWUSER", "p",
+		 "denied fs.read unshare CLONE_NEWUSER (p, openat, x3): "},
+		{"/home/u", "p", "denied fs.read ~ (p, openat, x3): "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct zb_denial d = example();
+		struct zb_buf b = {0};
+
+		set(&d.target, rows[i].target);
+		set(&d.exe, rows[i].exe);
+		zb_denial_text(&d, "/home/u", &b);
+		assert_ptr_equal(strstr(zb_buf_str(&b), rows[i].want),
+				 zb_buf_str(&b));
+		zb_buf_done(&b);
+		zb_denial_done(&d);
+	}
+}
+
 static void same_kind(void **state)
 {
 	struct zb_denial a = example(), b;
@@ -520,6 +556,7 @@ int main(void)
 		cmocka_unit_test(inferred_never_yields_a_grant),
 		cmocka_unit_test(text_for_people),
 		cmocka_unit_test(hostile_names_get_no_command),
+		cmocka_unit_test(names_are_not_sentences),
 		cmocka_unit_test(same_kind),
 		cmocka_unit_test(what_is_written_is_read_back),
 		cmocka_unit_test(other_lines_are_no_records),
