@@ -25,6 +25,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -157,14 +158,22 @@ static void over_memory(struct zb_proc *p, char *reason)
 	       zb_strf("%lluM", 2 * mib(p->limits.memory)));
 }
 
-static void over_processes(struct zb_proc *p)
+static void over_processes(struct zb_proc *p, bool threads)
 {
 	unsigned long long max = p->limits.processes;
 	char value[40];
 
-	give_reason(p, zb_strf("exceeded the limit of %llu processes and was "
-			       "killed",
-			       max));
+	if (threads)
+		give_reason(p,
+			    zb_strf("exceeded the limit of %llu processes, "
+				    "each of up to %d threads, and was killed "
+				    "(it had %llu threads)",
+				    max, ZB_LIMITS_THREADS,
+				    (unsigned long long)p->limits.threads));
+	else
+		give_reason(p, zb_strf("exceeded the limit of %llu processes "
+				       "and was killed",
+				       max));
 	zb_launch_kill(&p->launch);
 	snprintf(value, sizeof(value), "%llu", max);
 	record(p, ZB_LIMIT_PROCESSES, value, zb_strf("%llu", 2 * max));
@@ -178,12 +187,14 @@ static bool enforce(struct zb_proc *p)
 		return false;
 	case ZB_OVER_MEMORY:
 		over_memory(p, zb_strf("exceeded memory limit %llu MiB and was "
-				       "killed (it used %llu MiB)",
+				       "killed (it used %s%llu MiB)",
 				       mib(p->limits.memory),
+				       p->limits.exact ? "" : "up to ",
 				       mib(p->limits.used)));
 		return true;
 	case ZB_OVER_PROCESSES:
-		over_processes(p);
+	case ZB_OVER_THREADS:
+		over_processes(p, p->limits.procs <= p->limits.processes);
 		return true;
 	}
 	return false;
@@ -218,6 +229,16 @@ static bool hear(struct zb_proc *p, bool *killed)
 	return true;
 }
 
+/* Thousands of processes at work leave an ordinary thread nearly nothing of a
+ * CPU, and nothing but this thread limits those of root. Where it is not
+ * allowed (an ordinary user) the kernel's limit holds. */
+static void go_first(void)
+{
+	const struct sched_param first = {.sched_priority = 1};
+
+	pthread_setschedparam(pthread_self(), SCHED_RR, &first);
+}
+
 static void *watch(void *arg)
 {
 	struct zb_proc *p = arg;
@@ -226,6 +247,7 @@ static void *watch(void *arg)
 	bool killed = false;
 
 	pthread_setname_np(pthread_self(), "zb-watch");
+	go_first();
 	for (;;) {
 		int wait = killed ? -1 : zb_limits_interval(&p->limits);
 		int n = poll(fds, 2, wait);

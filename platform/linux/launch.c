@@ -25,6 +25,7 @@
 #include "platform/linux/landlock_rules.h"
 #include "platform/linux/launch.h"
 #include "platform/linux/layers.h"
+#include "platform/linux/limits.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -321,7 +322,9 @@ static void add_rlimits(struct zb_stage_config *c, const struct zb_plan *plan)
 	uint64_t size = zb_plan_limit(plan, ZB_LIMIT_FILE_SIZE);
 	uint64_t cpu = zb_plan_limit(plan, ZB_LIMIT_CPU_SECONDS);
 
-	procs = procs > UINT64_MAX / 16 ? UINT64_MAX : procs * 16;
+	procs = procs > UINT64_MAX / ZB_LIMITS_THREADS
+			? UINT64_MAX
+			: procs * ZB_LIMITS_THREADS;
 	add_rlimit(c, RLIMIT_CORE, 0, 0);
 	add_rlimit(c, RLIMIT_NOFILE, files, files);
 	add_rlimit(c, RLIMIT_FSIZE, size, size);

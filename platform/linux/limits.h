@@ -1,22 +1,27 @@
 /* limits.h - what a sandbox uses, measured from outside: memory and processes.
  *
- * The members of a sandbox are what its own /proc lists. Memory is
- * estimated high and cheaply (resident pages and private tmpfs mounts); when
- * that is over the limit, and now and then anyway, it is measured: proportional
- * pages, swapped ones, tmpfs files and memory files that nobody has mapped. */
+ * Memory is estimated high and cheaply (resident pages and private tmpfs
+ * mounts); when that is over the limit, and now and then anyway, it is
+ * measured: proportional pages, swapped ones, and tmpfs files also where nobody
+ * has mapped them. */
 #ifndef ZB_LIMITS_H
 #define ZB_LIMITS_H
 
 #include "plan.h"
 
 #define ZB_LIMITS_TMPFS 3
+/* So many threads are as much as a process: the kernel's own limit, which does
+ * not hold for root. */
+#define ZB_LIMITS_THREADS 16
 
 struct zb_limits {
-	int proc;		    /* the sandbox's /proc, or -1 */
-	int tmpfs[ZB_LIMITS_TMPFS]; /* O_PATH of its tmpfs mounts, or -1 */
-	uint64_t memory, processes; /* UINT64_MAX: none */
-	uint64_t used, procs;	    /* at the last look */
-	uint64_t grown;		    /* since the look before */
+	struct zb_measure *measure;
+	int proc;		       /* the sandbox's /proc, or -1 */
+	int tmpfs[ZB_LIMITS_TMPFS];    /* O_PATH of its tmpfs mounts, or -1 */
+	uint64_t memory, processes;    /* UINT64_MAX: none */
+	uint64_t used, procs, threads; /* at the last look */
+	bool exact;		       /* @used was measured */
+	uint64_t grown;		       /* since the look before */
 	int64_t at, apart;     /* monotonic ms: of it; since the one before */
 	unsigned looks, still; /* all; those in a row without change */
 };
@@ -32,14 +37,16 @@ struct zb_limits {
 enum zb_excess {
 	ZB_WITHIN,
 	ZB_OVER_MEMORY,
-	ZB_OVER_PROCESSES
+	ZB_OVER_PROCESSES,
+	ZB_OVER_THREADS
 };
 
 /* @root: O_PATH of the sandbox's /, only looked at. Return: 0 or ZB_ESYS. */
 int zb_limits_init(struct zb_limits *l, const struct zb_plan *plan, int root,
 		   struct zb_error *err);
+/* The sandbox must be dead. */
 void zb_limits_done(struct zb_limits *l);
-/* Measure once. */
+/* Look once: some 50 ms at most, whatever the sandbox does. */
 enum zb_excess zb_limits_check(struct zb_limits *l);
 /* Milliseconds until the next look is due, by how close it is and whether
  * anything moves; -1: nothing to watch. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +184,63 @@ static int hog_file(int fd, int mib)
 	return 0;
 }
 
+static void *go_on(void *mib)
+{
+	hog_pages(*(int *)mib);
+	exit(0);
+}
+
+/* The first thread ends, and its process lists no memory from then on. */
+static int hog_behind(int mib)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, go_on, &mib))
+		return 1;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+/* Half in a tmpfs and half in shared memory that no file system has. */
+static int hog_both(int mib)
+{
+	size_t half = (size_t)mib << 19;
+	int fd = open("/dev/shm/f", O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, (off_t)half))
+		return 1;
+	touch(mmap(NULL, half, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+	      half);
+	touch(mmap(NULL, half, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+	      half);
+	puts("filled");
+	fflush(stdout);
+	sleep(60);
+	return 0;
+}
+
+static void *rest(void *unused)
+{
+	sleep(60);
+	return unused;
+}
+
+static int threads(int n)
+{
+	pthread_attr_t at;
+	pthread_t t;
+
+	pthread_attr_init(&at);
+	pthread_attr_setstacksize(&at, 65536);
+	while (n-- && !pthread_create(&t, &at, rest, NULL))
+		;
+	puts("threaded");
+	fflush(stdout);
+	sleep(60);
+	return 0;
+}
+
 /* Many that share what one has: no excess. */
 static int share(int mib)
 {
@@ -302,8 +361,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(int);
-	} counted[] = {
-		{"pages", hog_pages}, {"share", share}, {"forks", forks}};
+	} counted[] = {{"pages", hog_pages}, {"share", share},
+		       {"forks", forks},     {"behind", hog_behind},
+		       {"both", hog_both},   {"threads", threads}};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		if (!strcmp(plain[i].name, act))
@@ -313,8 +373,6 @@ int main(int argc, char **argv)
 			return counted[i].run(n);
 	if (!strcmp(act, "tmpfile"))
 		return hog_file(open("/tmp/f", O_WRONLY | O_CREAT, 0600), n);
-	if (!strcmp(act, "memfd"))
-		return hog_file(memfd_create("f", 0), n);
 	if (!strcmp(act, "read"))
 		return read_it(arg);
 	if (!strcmp(act, "write"))

@@ -907,10 +907,19 @@ static void limits_kept(void)
 		   "128M");
 	over_limit("tmpfile", "200", ZB_LIMIT_MEMORY, 64 << 20,
 		   "exceeded memory limit 64 MiB", "memory", "128M");
-	over_limit("memfd", "200", ZB_LIMIT_MEMORY, 64 << 20,
+	over_limit("behind", "200", ZB_LIMIT_MEMORY, 64 << 20,
+		   "exceeded memory limit 64 MiB", "memory", "128M");
+	over_limit("both", "100", ZB_LIMIT_MEMORY, 64 << 20,
 		   "exceeded memory limit 64 MiB", "memory", "128M");
 	over_limit("forks", "60", ZB_LIMIT_PROCESSES, 20,
 		   "exceeded the limit of 20 processes", "processes", "40");
+	/* An ordinary user's threads are the kernel's to limit. */
+	if (!geteuid())
+		over_limit("threads", "400", ZB_LIMIT_PROCESSES, 20,
+			   "20 processes, each of up to 16 threads",
+			   "processes", "40");
+	within_limit("threads", "200", "threaded", ZB_LIMIT_PROCESSES, 20);
+	within_limit("both", "50", "filled", ZB_LIMIT_MEMORY, 64 << 20);
 	within_limit("pages", "30", "filled", ZB_LIMIT_MEMORY, 64 << 20);
 	within_limit("share", "30", "shared", ZB_LIMIT_MEMORY, 64 << 20);
 	within_limit("forks", "18", "forked", ZB_LIMIT_PROCESSES, 20);

@@ -57,9 +57,14 @@ static void not_here(void)
 	static const struct {
 		const char *name;
 		int nr;
-	} calls[] = {{"io_uring_setup", 425},	 {"io_uring_enter", 426},
-		     {"io_uring_register", 427}, {"clone3", 435},
-		     {"openat2", 437},		 {"memfd_secret", 447}};
+	} calls[] = {{"io_uring_setup", 425},
+		     {"io_uring_enter", 426},
+		     {"io_uring_register", 427},
+		     {"clone3", 435},
+		     {"openat2", 437},
+		     {"memfd_secret", 447},
+		     {"memfd_create", SYS_memfd_create},
+		     {"vmsplice", SYS_vmsplice}};
 	int err;
 
 	box_forget(&box);
