@@ -67,12 +67,41 @@ static int added_text(struct zb_buf *out, const char *key)
 	return zb_buf_adds(out, " :false,");
 }
 
+/* Add that text behind byte @at, or take it away if it is @there. Return:
+ * false if it should be there and is not. */
+static bool splice_added(struct zb_buf *out, const char *text, size_t len,
+			 size_t at, const char *key, bool there)
+{
+	struct zb_buf added = {0};
+	size_t gone = 0;
+	bool ok = !added_text(&added, key);
+
+	if (there) {
+		gone = added.len;
+		ok = ok && len - at > gone &&
+		     !memcmp(text + at, zb_buf_str(&added), gone);
+	}
+	if (ok) {
+		zb_buf_add(out, text, at);
+		if (!there)
+			zb_buf_add(out, zb_buf_str(&added), added.len);
+		zb_buf_add(out, text + at + gone, len - at - gone);
+	}
+	zb_buf_done(&added);
+	return ok;
+}
+
+static bool is_switch(const struct zb_json_tok *t)
+{
+	return t->type == ZB_JSON_TRUE || t->type == ZB_JSON_FALSE ||
+	       t->type == ZB_JSON_NULL;
+}
+
 int zb_json_toggle(struct zb_buf *out, const char *text, size_t len,
 		   const char *key, bool on, struct zb_error *err)
 {
 	struct zb_json json = {0};
 	struct zb_json_fault fault = {0};
-	struct zb_buf added = {0};
 	size_t at;
 	uint32_t i;
 	int rc = 0;
@@ -83,31 +112,18 @@ int zb_json_toggle(struct zb_buf *out, const char *text, size_t len,
 		return zb_fail(err, ZB_EUSAGE, "not a JSON object: %s",
 			       fault.what);
 	}
-	added_text(&added, key);
 	at = json.tok[0].start + 1;
 	i = zb_json_get(&json, 0, key);
-	if (i == ZB_JSON_NONE && on) {
+	if (i == ZB_JSON_NONE && on)
 		zb_buf_add(out, text, len);
-	} else if (i == ZB_JSON_NONE && !json.tok[0].size) {
-		rc = zb_json_set(out, text, len, key, "false", err);
-	} else if (i == ZB_JSON_NONE) {
-		zb_buf_add(out, text, at);
-		zb_buf_add(out, zb_buf_str(&added), added.len);
-		zb_buf_add(out, text + at, len - at);
-	} else if (json.tok[i].type != ZB_JSON_TRUE &&
-		   json.tok[i].type != ZB_JSON_FALSE &&
-		   json.tok[i].type != ZB_JSON_NULL) {
+	else if (i == ZB_JSON_NONE && json.tok[0].size)
+		out->failed |= !splice_added(out, text, len, at, key, false);
+	else if (i != ZB_JSON_NONE && !is_switch(&json.tok[i]))
 		rc = zb_fail(err, ZB_EUSAGE, "\"%s\" is not true or false",
 			     key);
-	} else if (on && len - at > added.len &&
-		   !memcmp(text + at, zb_buf_str(&added), added.len)) {
-		zb_buf_add(out, text, at);
-		zb_buf_add(out, text + at + added.len, len - at - added.len);
-	} else {
+	else if (!on || !splice_added(out, text, len, at, key, true))
 		rc = zb_json_set(out, text, len, key, on ? "true" : "false",
 				 err);
-	}
-	zb_buf_done(&added);
 	zb_json_done(&json);
 	if (!rc && out->failed)
 		rc = zb_fail(err, ZB_ELIMIT, "out of memory");
