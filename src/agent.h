@@ -70,6 +70,7 @@ struct zb_agent_config {
 	void *ctx;
 };
 
+/* @cfg is copied, what it points to borrowed. Return: 0 or ZB_ELIMIT. */
 int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 		 struct zb_error *err);
 /* Load one; its start goes on in parallel with the others. @label: what to

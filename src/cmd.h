@@ -1,5 +1,5 @@
 /* cmd.h - the command table: one file a command (cmd_NAME.c), options as
- * tables that --help, the man page check and the completions read too. */
+ * tables that --help reads too. */
 #ifndef ZB_CMD_H
 #define ZB_CMD_H
 
@@ -66,6 +66,7 @@ void zb_cmd_visible(struct zb_buf *out, const char *s, size_t n);
  * command should end with 1 (a closed pipe is not worth a message). */
 int zb_cmd_out(const void *p, size_t n);
 
+/* The commands, as rows of the table. Return: exit code. */
 int zb_cmd_ext_list(const struct zb_args *a);
 int zb_cmd_ext_install(const struct zb_args *a);
 int zb_cmd_ext_remove(const struct zb_args *a);
@@ -77,6 +78,7 @@ int zb_cmd_ext_doctor(const struct zb_args *a);
 int zb_cmd_ext_allow(const struct zb_args *a);
 int zb_cmd_ext_revoke(const struct zb_args *a);
 int zb_cmd_wrap(const struct zb_args *a);
+/* Beside its code: what its help says. */
 extern const struct zb_option zb_console_options[];
 extern const char zb_console_more[];
 int zb_cmd_console(const struct zb_args *a);

@@ -1,5 +1,5 @@
-/* evaluator.h - the one answer to "may it?". Enforcement, `why`, doctor and
- * the tests ask here. Pure. */
+/* evaluator.h - the one answer to "may it?". Enforcement, the records of
+ * refusals and the tests ask here. Pure. */
 #ifndef ZB_EVALUATOR_H
 #define ZB_EVALUATOR_H
 

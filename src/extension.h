@@ -1,5 +1,5 @@
 /* extension.h - one running extension on a libuv loop: sandbox + pipes +
- * mediator + ledger. wrap, console, doctor (and host) differ only in what
+ * mediator + ledger. wrap, console and doctor differ only in what
  * stands behind the callbacks. Effects; main thread only.
  *
  * Back-pressure both ways: zb_extension_pause() stops reading stdout; bytes to
@@ -76,6 +76,7 @@ void zb_extension_pause(struct zb_extension *e, bool paused);
 void zb_extension_close_stdin(struct zb_extension *e);
 /* End the whole sandbox now; ended() follows. */
 void zb_extension_stop(struct zb_extension *e, const char *reason);
+/* Send a signal to the first process. ZB_ESYS if that cannot be done. */
 int zb_extension_signal(struct zb_extension *e, int signo,
 			struct zb_error *err);
 /* The caller gave up on call @id: see zb_mediator_expire(). */

@@ -1,6 +1,7 @@
 /* host_frames.h - the frames that a host writes, and what it reads out of an
  * extension's. Pure. Every function appends one line without its newline;
- * parameters called *_json are JSON text and go in as they are. */
+ * parameters called *_json are JSON text and go in as they are. Those that
+ * return int: 0 or ZB_ELIMIT. */
 #ifndef ZB_HOST_FRAMES_H
 #define ZB_HOST_FRAMES_H
 

@@ -40,6 +40,8 @@ struct zb_ledger_config {
 	void *ctx;
 };
 
+/* Strings of @cfg are copied. ZB_EUSAGE: @ext is no NAME; ZB_ESYS: a directory
+ * or file cannot be made, but a full disk is no error; ZB_ELIMIT. */
 int zb_ledger_open(struct zb_ledger **out, const struct zb_ledger_config *cfg,
 		   struct zb_error *err);
 /* Record one refusal. Takes @d's contents (zeroed on return); fills ext,

@@ -58,6 +58,7 @@ struct zb_mediator_config {
 	const struct zb_strv *builtin_tools;
 };
 
+/* @cfg is copied, @cfg->plan borrowed. Return: 0 or ZB_ELIMIT. */
 int zb_mediator_new(struct zb_mediator **out,
 		    const struct zb_mediator_config *cfg, struct zb_error *err);
 void zb_mediator_free(struct zb_mediator *m);

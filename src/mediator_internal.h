@@ -109,8 +109,8 @@ void zb_med_answer(struct zb_mediator *m, struct zb_buf *out,
 /* The reply to @call is refused: it is answered in its place, and closed. */
 void zb_med_refuse_reply(struct zb_mediator *m, struct zb_call *call,
 			 const char *why);
-/* @s escaped for a message, in one of four buffers of the heap that are used
- * in turn; never NULL. */
+/* @s escaped for a message, at most @max bytes of it, into @t. Return: @t->s.
+ */
 struct zb_med_text {
 	char s[300];
 };

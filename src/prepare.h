@@ -1,6 +1,6 @@
 /* prepare.h - from a name or a path to a plan that can be started: reads
  * manifest, scope chain, lock and host, makes the private directories and
- * their stubs, resolves. Effects; everything that decides is in plan.c. */
+ * their stubs, resolves. Effects; everything that decides is in resolve.c. */
 #ifndef ZB_PREPARE_H
 #define ZB_PREPARE_H
 

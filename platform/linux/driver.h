@@ -4,6 +4,7 @@
 
 #include "backend.h"
 
+/* Contracts as of the members of struct zb_backend (backend.h). */
 int zb_driver_spawn(const struct zb_plan *plan, const struct zb_host *host,
 		    const int stdio[3], const struct zb_spawn_options *opt,
 		    struct zb_proc **out, struct zb_error *err);

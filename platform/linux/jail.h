@@ -76,8 +76,8 @@ void zb_find(const struct zb_jail *j, const char *path, bool follow,
 /* Fill @f from an O_PATH or other descriptor; takes @fd. */
 void zb_spot_fd(const struct zb_jail *j, int fd, struct zb_spot *f);
 /* Set @f->path to its name now. Return: 0, -ENOENT if it has none any more,
- * -EACCES if that is no name
- * that patterns can judge: not where its place should be, or not as on disk. */
+ * -EACCES if that is no name that patterns can judge: not where its place
+ * should be, or not as on disk. */
 int zb_spot_name(const struct zb_jail *j, struct zb_spot *f);
 void zb_spot_done(struct zb_spot *f);
 /* "/proc/self/fd/N" of @fd, for calls that take no descriptor. */
@@ -95,6 +95,8 @@ struct zb_jail_walk {
 	int err;   /* why it ended: ENOENT, ENOTDIR, EACCES, ELOOP... or 0 */
 };
 
+/* Walk absolute @path in the sandbox's root. Always fills @out, whose @dir
+ * zb_jail_walk_done() closes. */
 void zb_jail_walk(const struct zb_jail *j, const char *path, bool follow,
 		  struct zb_jail_walk *out);
 void zb_jail_walk_done(struct zb_jail_walk *w);

@@ -63,6 +63,7 @@ void zb_launch_done(struct zb_launch *l);
 /* The embedded program. */
 extern const unsigned char zb_stage_image[], zb_stage_image_end[];
 
+/* CLOCK_MONOTONIC in milliseconds. */
 int64_t zb_monotonic_ms(void);
 
 #endif

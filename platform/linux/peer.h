@@ -30,6 +30,7 @@ struct zb_peer_status {
 	int tgid;
 	mode_t umask;
 };
+/* From /proc. Return: 0, or -ESRCH. */
 int zb_peer_status(int tid, struct zb_peer_status *out);
 
 #endif

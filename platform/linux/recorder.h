@@ -42,6 +42,8 @@ struct zb_recorder_config {
 
 struct zb_recorder;
 
+/* Return: 0, ZB_ELIMIT or ZB_ESYS. The caller starts the thread:
+ * zb_recorder_run(). */
 int zb_recorder_new(struct zb_recorder **out,
 		    const struct zb_recorder_config *cfg, struct zb_error *err);
 /* The body of the thread: returns after zb_recorder_finish() and the last

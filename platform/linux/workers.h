@@ -40,6 +40,7 @@ struct zb_workers {
 	void *ctx;
 };
 
+/* Zeroes @w; the caller sets the callbacks and @ctx after it. */
 void zb_workers_init(struct zb_workers *w);
 /* Queue a copy of @t. Return: false when there is no room or no thread. */
 bool zb_workers_add(struct zb_workers *w, const struct zb_task *t);
@@ -48,7 +49,9 @@ void zb_workers_run(struct zb_workers *w, void *scratch);
 /* Interrupt those whose caller has gone; all of them when stopping. Return:
  * true while some task is under way. */
 bool zb_workers_kick(struct zb_workers *w);
+/* Tell all to end; those at work are interrupted by zb_workers_kick(). */
 void zb_workers_stop(struct zb_workers *w);
+/* Free what was queued; every thread has ended. */
 void zb_workers_done(struct zb_workers *w);
 /* Make the signal known that interrupts a worker's system call. */
 void zb_workers_prepare(void);
