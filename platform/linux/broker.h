@@ -15,9 +15,8 @@ struct zb_broker;
 struct zb_broker_config {
 	const struct zb_plan *plan; /* borrowed, outlives the broker */
 	const struct zb_host *host;
-	int listener;  /* seccomp listener; taken */
-	int root;      /* O_PATH of the sandbox's /; taken */
-	int stage_pid; /* host pid of the stage (pid 1 inside) */
+	int listener; /* seccomp listener; taken */
+	int root;     /* O_PATH of the sandbox's /; taken */
 	void (*on_denial)(void *ctx, struct zb_denial *d); /* takes contents */
 	void *ctx;
 };

@@ -306,7 +306,6 @@ static int start_broker(struct zb_proc *p, const struct zb_host *host,
 		.host = host,
 		.listener = zb_steal_fd(&p->launch.listener),
 		.root = zb_steal_fd(&p->launch.root),
-		.stage_pid = p->launch.stage,
 		.on_denial = p->opt.on_denial,
 		.ctx = p->opt.ctx,
 	};
