@@ -762,29 +762,47 @@ static bool zone(const char *s, int64_t *out)
 	return !*s;
 }
 
-static bool rfc3339(const char *s, int64_t *out)
+/* "2026-12-01", in days. */
+static bool date(const char **s, int64_t *out)
 {
-	int64_t y, mon, d, h, min, sec, ms = 0, off, scale = 100;
+	int64_t y, mon, d;
 	int ny, nm, nd;
 
-	if (!number(&s, 4, 9999, &y) || !skip(&s, "-") ||
-	    !number(&s, 2, 12, &mon) || !skip(&s, "-") ||
-	    !number(&s, 2, 31, &d) || !skip(&s, "Tt") ||
-	    !number(&s, 2, 23, &h) || !skip(&s, ":") ||
-	    !number(&s, 2, 59, &min) || !skip(&s, ":") ||
-	    !number(&s, 2, 60, &sec) || mon < 1 || d < 1)
+	if (!number(s, 4, 9999, &y) || !skip(s, "-") ||
+	    !number(s, 2, 12, &mon) || !skip(s, "-") || !number(s, 2, 31, &d) ||
+	    mon < 1 || d < 1)
 		return false;
-	if (skip(&s, ".")) {
-		if (*s < '0' || *s > '9')
-			return false;
-		for (; *s >= '0' && *s <= '9'; s++, scale /= 10)
-			ms += scale * (*s - '0');
-	}
-	date_of(days_of(y, mon, d), &ny, &nm, &nd);
-	if (nm != mon || !zone(s, &off))
-		return false; /* the month has no such day */
-	*out = days_of(y, mon, d) * DAY_MS + h * 3600000 + min * 60000 +
-	       sec * 1000 + ms - off;
+	*out = days_of(y, mon, d);
+	date_of(*out, &ny, &nm, &nd);
+	return nm == mon; /* else the month has no such day */
+}
+
+/* "10:00:00" with or without a fraction, in milliseconds. */
+static bool time_of_day(const char **s, int64_t *out)
+{
+	int64_t h, min, sec, scale = 100;
+
+	if (!number(s, 2, 23, &h) || !skip(s, ":") || !number(s, 2, 59, &min) ||
+	    !skip(s, ":") || !number(s, 2, 60, &sec))
+		return false;
+	*out = h * 3600000 + min * 60000 + sec * 1000;
+	if (!skip(s, "."))
+		return true;
+	if (**s < '0' || **s > '9')
+		return false;
+	for (; **s >= '0' && **s <= '9'; ++*s, scale /= 10)
+		*out += scale * (**s - '0');
+	return true;
+}
+
+static bool rfc3339(const char *s, int64_t *out)
+{
+	int64_t days, ms, off;
+
+	if (!date(&s, &days) || !skip(&s, "Tt") || !time_of_day(&s, &ms) ||
+	    !zone(s, &off))
+		return false;
+	*out = days * DAY_MS + ms - off;
 	return true;
 }
 

@@ -162,7 +162,6 @@ static void hidden_rule(const struct zb_plan *plan, const struct zb_query *q,
 static void add_rule(const struct zb_plan *plan, const struct zb_query *q,
 		     const struct zb_finding *f, struct zb_buf *b)
 {
-
 	switch (f->reason) {
 	case ZB_R_ALLOWED:
 		if (f->place >= 0)

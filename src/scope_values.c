@@ -59,6 +59,23 @@ static const char *skip_variable(const char *v, char why[ZB_WHY_MAX])
 	return NULL;
 }
 
+static const char *check_glob(const char *s, size_t n, bool last, int globs,
+			      char why[ZB_WHY_MAX])
+{
+	if (globs == GLOB_NONE)
+		return say(why, "no patterns here; name the path");
+	if (globs == GLOB_LAST && !last)
+		return say(why, "a pattern may stand only in the last "
+				"component of a grant");
+	if (memchr(s, '[', n) && memchr(s, ']', n))
+		return say(why, "[...] is no pattern here, only * ? and **");
+	for (size_t i = 0; i + 1 < n; i++)
+		if (s[i] == '*' && s[i + 1] == '*' && n != 2)
+			return say(why, "** must be a whole component, as in "
+					"dir/**/name");
+	return NULL;
+}
+
 /* What people write who know other pattern languages: it would be taken as
  * plain text, and a deny would silently match nothing. */
 static const char *check_piece(const char *s, size_t n, bool last, int globs,
@@ -76,20 +93,7 @@ static const char *check_piece(const char *s, size_t n, bool last, int globs,
 	    memchr(open, ',', n - (size_t)(open - s)))
 		return say(why, "{a,b} is no pattern here; write one entry "
 				"for each");
-	if (!star)
-		return NULL;
-	if (globs == GLOB_NONE)
-		return say(why, "no patterns here; name the path");
-	if (globs == GLOB_LAST && !last)
-		return say(why, "a pattern may stand only in the last "
-				"component of a grant");
-	if (memchr(s, '[', n) && memchr(s, ']', n))
-		return say(why, "[...] is no pattern here, only * ? and **");
-	for (size_t i = 0; i + 1 < n; i++)
-		if (s[i] == '*' && s[i + 1] == '*' && n != 2)
-			return say(why, "** must be a whole component, as in "
-					"dir/**/name");
-	return NULL;
+	return star ? check_glob(s, n, last, globs, why) : NULL;
 }
 
 static const char *check_pieces(const char *s, int globs, char why[ZB_WHY_MAX])
@@ -270,6 +274,17 @@ static bool is_prefix(const char *s, size_t n, unsigned most)
 	return v <= most;
 }
 
+/* A name; other alphabets are compared in their IDN spelling. */
+static bool is_host_name(const char *s, size_t n)
+{
+	if (!n || n > 253 || s[0] == '.' || s[0] == '-')
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!((unsigned char)s[i] & 0x80) && !is_word(s + i, 1, ".-_"))
+			return false;
+	return true;
+}
+
 static bool is_host(const char *s, size_t n)
 {
 	size_t slash = 0;
@@ -287,17 +302,9 @@ static bool is_host(const char *s, size_t n)
 		slash++;
 	if (is_v4(s, slash))
 		return is_prefix(s + slash, n - slash, 32);
-	if (n > 2 && s[0] == '*' && s[1] == '.') {
-		s += 2;
-		n -= 2;
-	}
-	/* A name; other alphabets are compared in their IDN spelling. */
-	if (n > 253 || s[0] == '.' || s[0] == '-')
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!((unsigned char)s[i] & 0x80) && !is_word(s + i, 1, ".-_"))
-			return false;
-	return n > 0;
+	if (n > 2 && s[0] == '*' && s[1] == '.')
+		return is_host_name(s + 2, n - 2);
+	return is_host_name(s, n);
 }
 
 const char *zb_check_connect(const char *v, char why[ZB_WHY_MAX])
