@@ -721,6 +721,20 @@ static bool is_at_home(const char *path)
 	return want && real && !strcmp(want, real);
 }
 
+/* The installation prefix that the `home` of a pyvenv.cfg is in; heap, NULL:
+ * none. With .. in it, what it names depends on who reads it. */
+static char *venv_base(const char *home)
+{
+	zb_auto(free) char *plain =
+		home[0] == '/' ? zb_path_join("/", home) : NULL;
+	zb_auto(free) char *at = plain && !strcmp(plain, home)
+					 ? zb_strf("%s/python", home)
+					 : NULL;
+	zb_auto(free) char *base = at ? prefix_of(at) : NULL;
+
+	return base && is_python_prefix(base) ? zb_steal(&base) : NULL;
+}
+
 /* A Python virtual environment: pyvenv.cfg beside the program or above it,
  * whose `home` is where the real one is. */
 static int venv(struct resolution *r, struct zb_fragment_vars *v)
@@ -729,8 +743,6 @@ static int venv(struct resolution *r, struct zb_fragment_vars *v)
 	zb_auto(free) char *top = bin ? zb_path_dir(bin) : NULL;
 	zb_auto(free) char *cfg = NULL;
 	zb_auto(free) char *home = NULL;
-	zb_auto(free) char *plain = NULL;
-	zb_auto(free) char *at = NULL;
 	zb_auto(free) char *base = NULL;
 	struct zb_buf text = {0};
 	int rc = 0;
@@ -748,11 +760,8 @@ static int venv(struct resolution *r, struct zb_fragment_vars *v)
 		if (!rc)
 			rc = add_prefix(v, zb_strdup(top));
 	}
-	/* With .. in it, what it names depends on who reads it. */
-	plain = home && home[0] == '/' ? zb_path_join("/", home) : NULL;
-	at = plain && !strcmp(plain, home) ? zb_strf("%s/python", home) : NULL;
-	base = at ? prefix_of(at) : NULL;
-	if (!rc && base && is_python_prefix(base))
+	base = home ? venv_base(home) : NULL;
+	if (!rc && base)
 		rc = add_prefix(v, zb_steal(&base));
 	zb_buf_done(&text);
 	return rc;
