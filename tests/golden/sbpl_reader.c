@@ -478,6 +478,34 @@ static enum match match_group(const struct sbpl *p, const struct node *n,
 	return result;
 }
 
+/* Filters that compare the subject with one string. */
+static enum match match_text(const char *head, const char *s,
+			     const char *subject)
+{
+	static const struct {
+		const char *head;
+		enum {
+			EXACT,
+			BELOW,
+			PREFIX
+		} how;
+	} rows[] = {{"literal", EXACT},	    {"path", EXACT},
+		    {"global-name", EXACT}, {"sysctl-name", EXACT},
+		    {"subpath", BELOW},	    {"sysctl-name-prefix", PREFIX},
+		    {"prefix", PREFIX}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(head, rows[i].head) != 0)
+			continue;
+		if (rows[i].how == EXACT)
+			return !strcmp(subject, s) ? YES : NO;
+		if (rows[i].how == BELOW)
+			return at_or_below(subject, s) ? YES : NO;
+		return !strncmp(subject, s, strlen(s)) ? YES : NO;
+	}
+	return UNKNOWN;
+}
+
 static enum match match(const struct sbpl *p, const struct node *n,
 			const char *subject)
 {
@@ -502,16 +530,7 @@ static enum match match(const struct sbpl *p, const struct node *n,
 	if (n->regex)
 		return regexec(n->regex, subject, 0, NULL, 0) ? NO : YES;
 	s = operand(p, n);
-	if (!s)
-		return UNKNOWN;
-	if (!strcmp(head, "literal") || !strcmp(head, "path") ||
-	    !strcmp(head, "global-name") || !strcmp(head, "sysctl-name"))
-		return !strcmp(subject, s) ? YES : NO;
-	if (!strcmp(head, "subpath"))
-		return at_or_below(subject, s) ? YES : NO;
-	if (!strcmp(head, "sysctl-name-prefix") || !strcmp(head, "prefix"))
-		return !strncmp(subject, s, strlen(s)) ? YES : NO;
-	return UNKNOWN;
+	return s ? match_text(head, s, subject) : UNKNOWN;
 }
 
 /* Deciding */
