@@ -8,6 +8,7 @@
 #include "scope.h"
 #include "staging.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,26 +40,61 @@ static int read_scope(struct edit *e, struct zb_error *err)
 		       e->name, why.msg);
 }
 
+/* One VALUE, as it is spelled. */
+static int apply_one(struct edit *e, const char *value, struct zb_error *err)
+{
+	struct zb_buf next = {0};
+	bool changed = false;
+	int rc = zb_scope_edit(&next, e->path, zb_buf_str(&e->text),
+			       e->text.len, e->args->arg[1], value, e->remove,
+			       e->mean_it, &changed, err);
+
+	e->changed = e->changed || changed;
+	if (rc) {
+		zb_buf_done(&next);
+	} else {
+		zb_buf_done(&e->text);
+		e->text = next;
+	}
+	return rc;
+}
+
+/* A path below HOME has two spellings, and a shell turns one into the other:
+ * what is taken back as "~/x" must not stay granted as "/home/u/x". Appends
+ * the other spelling of @value to @out, or nothing. */
+static int other_spelling(const struct edit *e, const char *value,
+			  struct zb_buf *out)
+{
+	const char *home = getenv("HOME");
+	size_t n = home ? strlen(home) : 0;
+
+	while (n > 1 && home[n - 1] == '/')
+		n--;
+	if (n < 2 || strncmp(e->args->arg[1], "fs.", 3))
+		return 0;
+	if (value[0] == '~' && (!value[1] || value[1] == '/'))
+		return zb_buf_add(out, home, n) || zb_buf_adds(out, value + 1);
+	if (!strncmp(value, home, n) && (!value[n] || value[n] == '/'))
+		return zb_buf_addf(out, "~%s", value + n);
+	return 0;
+}
+
 /* Apply every VALUE of the command line, one after the other. */
 static int apply(struct edit *e, struct zb_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 2; !rc && i < e->args->n_args; i++) {
-		struct zb_buf next = {0};
-		bool changed = false;
+		struct zb_buf other = {0};
 
-		rc = zb_scope_edit(&next, e->path, zb_buf_str(&e->text),
-				   e->text.len, e->args->arg[1],
-				   e->args->arg[i], e->remove, e->mean_it,
-				   &changed, err);
-		e->changed = e->changed || changed;
-		if (rc) {
-			zb_buf_done(&next);
-		} else {
-			zb_buf_done(&e->text);
-			e->text = next;
+		rc = apply_one(e, e->args->arg[i], err);
+		if (!rc && e->remove) {
+			if (other_spelling(e, e->args->arg[i], &other))
+				rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+			else if (other.len)
+				rc = apply_one(e, zb_buf_str(&other), err);
 		}
+		zb_buf_done(&other);
 	}
 	return rc;
 }
@@ -111,8 +147,13 @@ static int perform(struct edit *e, struct zb_error *err)
 
 static void report(const struct edit *e)
 {
-	if (!e->changed)
-		zb_cmd_say("%s: nothing to change", e->path);
+	if (!e->changed && e->remove)
+		zb_cmd_say("%s: nothing to change: %s does not have that "
+			   "value in this spelling",
+			   e->path, e->args->arg[1]);
+	else if (!e->changed)
+		zb_cmd_say("%s: nothing to change: it is granted already",
+			   e->path);
 	else
 		zb_cmd_say("%s: %s %s; it counts from the next start of %s",
 			   e->path, e->remove ? "revoked" : "allowed",

@@ -11,8 +11,8 @@ static const char intro[] =
 static const char outro[] =
 	"\nzotbox COMMAND --help explains one of them.\n"
 	"Exit codes: 0 ok, 1 failed at run time, 2 usage or malformed input,\n"
-	"3 refused by policy or a safety check, 4 this host cannot build the\n"
-	"sandbox, 5 doctor found a problem, 128+N ended by signal N.\n";
+	"3 refused by policy or a safety check, 4 this host or this version\n"
+	"cannot enforce it, 5 doctor found a problem, 128+N ended by signal N.\n";
 
 static int everything(struct zb_buf *out)
 {

@@ -66,6 +66,25 @@ static const struct zb_option allow_options[] = {
 	{0},
 };
 
+static const char install_more[] =
+	"A PATH is a directory with an extension.json. observe needs network "
+	"grants and cannot start in this version.";
+
+static const char doctor_more[] =
+	"Each extension is started once, confined, to see that it loads. Exit: "
+	"5 if one is in trouble, 4 if this host cannot build the sandbox.";
+
+static const char allow_more[] =
+	"KEY and VALUE as in a scope file:\n"
+	"fs.read PATH, fs.write FILE, fs.exec PROGRAM, fs.deny PATTERN; "
+	"absolute, ~/..., or with ${project}\n"
+	"env.pass VARIABLE\n"
+	"protocol.events EVENT, protocol.intercept.EVENT block, "
+	"protocol.submit true, protocol.slash COMMAND, protocol.call_tool TOOL\n"
+	"limits.memory 256M, limits.tool_seconds 120\n"
+	"zotbox ext logs NAME --denials shows what was refused, each with the "
+	"line that allows it.";
+
 const struct zb_command zb_commands[] = {
 	{
 		.name = "ext list",
@@ -76,8 +95,10 @@ const struct zb_command zb_commands[] = {
 	},
 	{
 		.name = "ext install",
-		.synopsis = "PATH|GIT-URL [--policy NAME|FILE] [--scope FILE]",
+		.synopsis = "PATH|GIT-URL [--policy NAME|FILE] [--scope FILE] "
+			    "[--yes]",
 		.help = "install an extension so that zot starts it confined",
+		.more = install_more,
 		.options = install_options,
 		.min_args = 1,
 		.max_args = 1,
@@ -131,6 +152,7 @@ const struct zb_command zb_commands[] = {
 		.name = "ext doctor",
 		.synopsis = "[NAME...] [--json] [--repair]",
 		.help = "examine this host and the extensions",
+		.more = doctor_more,
 		.options = doctor_options,
 		.max_args = SIZE_MAX,
 		.run = zb_cmd_ext_doctor,
@@ -139,6 +161,7 @@ const struct zb_command zb_commands[] = {
 		.name = "ext allow",
 		.synopsis = "NAME KEY VALUE...",
 		.help = "grant something from its next start on",
+		.more = allow_more,
 		.options = allow_options,
 		.min_args = 3,
 		.max_args = SIZE_MAX,
@@ -148,6 +171,7 @@ const struct zb_command zb_commands[] = {
 		.name = "ext revoke",
 		.synopsis = "NAME KEY VALUE...",
 		.help = "take a grant back",
+		.more = allow_more,
 		.options = no_options,
 		.min_args = 3,
 		.max_args = SIZE_MAX,
