@@ -245,21 +245,6 @@ int zb_read_file(const char *path, size_t max, struct zb_buf *out,
 	return read_all(fd, path, max, out, err);
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t w = write(fd, p, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0)
-			return -1;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
-
 /* Make the directory's entries last. Some file systems cannot: EINVAL. */
 static int sync_dir(const char *dir)
 {
@@ -285,7 +270,7 @@ int zb_write_file_atomic(const char *path, const void *p, size_t n,
 	if (fd < 0)
 		return zb_fail_sys(err, errno, "write %s: temporary file in %s",
 				   path, dir);
-	if (fchmod(fd, mode) || write_all(fd, p, n) || fsync(fd) ||
+	if (fchmod(fd, mode) || zb_write_all(fd, p, n) || fsync(fd) ||
 	    rename(temp, path)) {
 		rc = zb_fail_sys(err, errno, "write %s", path);
 		unlink(temp);

@@ -411,20 +411,13 @@ static int copy_bytes(int from, int to)
 
 	for (;;) {
 		ssize_t n = read(from, chunk, sizeof(chunk));
-		char *p = chunk;
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -1 : fsync(to);
-		while (n > 0) {
-			ssize_t w = write(to, p, (size_t)n);
-
-			if (w < 0 && errno != EINTR)
-				return -1;
-			p += w < 0 ? 0 : w;
-			n -= w < 0 ? 0 : w;
-		}
+		if (zb_write_all(to, chunk, (size_t)n))
+			return -1;
 	}
 }
 

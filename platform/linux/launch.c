@@ -74,30 +74,13 @@ static int lift(int fd)
 	return high;
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* A memory file with @data, read from its start. */
 static int memory_file(const char *name, const void *data, size_t len,
 		       unsigned flags, struct zb_error *err)
 {
 	zb_auto(fd) int fd = lift(memfd_create(name, MFD_CLOEXEC | flags));
 
-	if (fd < 0 || write_all(fd, data, len) < 0 ||
+	if (fd < 0 || zb_write_all(fd, data, len) < 0 ||
 	    lseek(fd, 0, SEEK_SET) < 0) {
 		zb_fail_sys(err, errno, "make the memory file %s", name);
 		return -1;
