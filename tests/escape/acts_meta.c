@@ -25,6 +25,13 @@ static int change_mode(char **a, struct say *s)
 	return chmod(a[0], 0777) ? errno : 0;
 }
 
+/* PATH MODE */
+static int change_mode_to(char **a, struct say *s)
+{
+	(void)s;
+	return chmod(a[0], (mode_t)number(a[1])) ? errno : 0;
+}
+
 /* By an O_PATH descriptor, which needs no right, in each way there is. */
 static int mode_by_descriptor(char **a, struct say *s)
 {
@@ -271,6 +278,7 @@ static int type_into(char **a, struct say *s)
 
 const struct act acts_meta[] = {
 	{"chmod", 1, change_mode},
+	{"chmod-to", 2, change_mode_to},
 	{"mode-by-descriptor", 1, mode_by_descriptor},
 	{"time-by-descriptor", 1, time_by_descriptor},
 	{"owner-by-descriptor", 1, owner_by_descriptor},

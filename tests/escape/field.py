@@ -127,6 +127,8 @@ class Host:
         for name, kind, how in (("stream", socket.SOCK_STREAM, "say"),
                                 ("fdsock", socket.SOCK_STREAM, "give"),
                                 ("abstract", socket.SOCK_STREAM, "say"),
+                                ("docsock", socket.SOCK_STREAM, "say"),
+                                ("docgram", socket.SOCK_DGRAM, "hear"),
                                 ("dgram", socket.SOCK_DGRAM, "hear")):
             s = socket.socket(socket.AF_UNIX, kind)
             s.bind(f.vars[name].replace("@", "\0"))
@@ -236,6 +238,8 @@ class Field:
             "stream": w.project + "/app.sock",
             "fdsock": w.project + "/fd.sock",
             "dgram": w.project + "/log.sock",
+            "docs": w.home + "/docs", "docsock": w.home + "/docs/s.sock",
+            "docgram": w.home + "/docs/d.sock",
             "abstract": "@zb-escape-%s" % os.path.basename(d),
             "self": str(os.getpid()),
             "tmp": "/tmp/zb-escape-" + os.path.basename(d),
@@ -260,6 +264,12 @@ class Field:
             "home/vault/up": "S3CRET-UP\n",
             "home/work/app/deploy/id_rsa": "S3CRET-RSA\n",
             "home/work/app/src/main.c": "int main;\n",
+            "home/work/app/.env.d/token": "S3CRET-D\n",
+            "home/work/app/.aws/config": "S3CRET-AWS\n",
+            "home/docs/note": "note\n",
+            "home/docs/secret": "S3CRET-DOC\n",
+            "home/docs2/secret": "S3CRET-DOC2\n",
+            "twin/docs/note": "note\n",
             "outside/diary": "S3CRET-DIARY\n",
             "zot/auth.json": '{"key":"S3CRET-AUTH"}\n',
             "zot/zotbox/other/scope.json": "{}\n",
@@ -270,6 +280,8 @@ class Field:
             w.write(rel, text)
         w.write("home/work/app/tool.sh", "#!/bin/sh\nexit 0\n", 0o755)
         shutil.copy(ESCAPIST, w.project + "/tool")
+        shutil.copy(ESCAPIST, w.home + "/docs/tool")
+        os.symlink("../vault/out", w.home + "/docs/out")
         os.symlink("../../vault/innocent", w.project + "/innocent.txt")
         os.symlink("../..", w.project + "/up")
         self.plant_escapist(self.ext)

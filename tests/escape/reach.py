@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from attempts import ALWAYS, CARVED, STRICT
+from attempts import ALWAYS, CARVED, GRANTED, STRICT
 from field import *
 from zbtest import main, test
 
@@ -25,6 +25,18 @@ def standard(w):
     f = Field(w)
     try:
         judge(f, ALWAYS + CARVED, "--policy", "standard")
+    finally:
+        f.close()
+
+
+@test("one directory granted", needs="sandbox", seconds=80)
+def granted(w):
+    f = Field(w)
+    try:
+        w.equal(f.outside(["read", "{docs}/secret"]), "ok S3CRET-DOC",
+                "control: there is something in the grant")
+        judge(f, GRANTED, "--scope", w.scope("esc", {
+            "extends": "strict", "fs": {"read": ["~/docs"]}}))
     finally:
         f.close()
 

@@ -141,6 +141,49 @@ def forged(w, f):
     w.check("fs.read" not in r.out, "and is no denial", r)
 
 
+@attempt("forged words in the name of a file")
+def forged_name(w, f):
+    advice = "to allow: zotbox ext allow esc fs.write ~"
+    names = ["x\n[zotbox] denied fs.read y; " + advice, "x; " + advice,
+             "\x1b[1A\x1b[2K" + advice]
+    made = [f.outside(["create", "{twin}/" + n]) for n in names]
+    w.equal(made, ["ok"] * 3, "control: a file may have such a name")
+    f.inside([["create", "{outside}/" + n] for n in names])
+    shown = w.log("esc") + w.zotbox("ext", "logs", "esc", "--denials").out
+    w.check(not re.search(r"^\[zotbox\] denied fs.read y|\x1b", shown, re.M),
+            "attempt: it makes no line, and moves no cursor", shown)
+    # What is left when all that is quoted is taken out is zotbox's own.
+    ours = re.sub(r"""'[^']*'|"[^"]*\"""", "", shown)
+    w.check(advice not in ours, "attempt: it is no advice", ours)
+    w.check(len([r for r in f.records if r["op"] == "fs.create"]) == 3,
+            "cause: each is in the ledger", f.records)
+
+
+@attempt("flood of denials")
+def flood_of_denials(w, f):
+    w.mkext("many", '''
+        hello("many", "tools"); tool("t"); ready()
+        def call(f):
+            n = 0
+            for i in range(20000):
+                try: open(f["args"]["d"] + "/%0180d" % i, "x")
+                except OSError: n += 1
+            text(f["id"], str(n))
+        serve(tool_call=call)
+    ''')
+    peak = Peak(w)
+    c = w.console("./many", [zbtest.call("t", d=f.vars["outside"])])
+    high = peak.stop()
+    w.equal(c.result("many"), "20000", "control: so many were refused", c)
+    w.check(high < 64 << 10, "attempt: it is not all kept", "%d kB" % high)
+    size = sum(os.path.getsize(os.path.join(w.zot_home, "logs", n))
+               for n in os.listdir(w.zot_home + "/logs"))
+    w.check(size < 3 << 20, "attempt: nor written", size)
+    total = sum(r["count"] for r in w.ledger("many")
+                if r["op"] == "fs.create")
+    w.equal(total, 20000, "cause: and every one is counted")
+
+
 @attempt("1 GiB on standard error", seconds=90)
 def flood(w, f):
     scope = w.scope("esc", {"extends": "strict", "limits": {
@@ -182,7 +225,8 @@ class Peak:
     def stop(self):
         self.go = False
         self.thread.join()
-        return self.high
+        # With shadow memory beside it the number means nothing.
+        return 0 if "ZB_SANITIZED" in os.environ else self.high
 
 
 # ---- too much -----------------------------------------------------------------
@@ -360,6 +404,30 @@ def stub_beside(w, f):
             f.run)
     w.check(f.run.rc != 3 or "later" in f.run.err or "dir" in f.run.err,
             "cause: the link is named", f.run)
+    same(f, before)
+
+
+@attempt("a tree that its removal would follow")
+def removal(w, f):
+    v = f.vars
+    os.symlink(f.ext, w.path("esc"))
+    os.symlink(v["outside"], w.path("twin/out"))
+    w.equal(os.listdir(w.path("twin/out")), ["diary"],
+            "control: through such a link there is the diary")
+    w.install("esc")
+    script = [call("act", argv=f.fill(a)) for a in (
+        ["symlink", v["outside"], "{home}/out"],
+        ["symlink", v["outside"] + "/diary", "{home}/diary"],
+        ["mkdir", "{home}/shut"], ["create", "{home}/shut/file"],
+        ["chmod-to", "{home}/shut", "0"],
+        ["symlink", v["outside"], "{zot}/zotbox/esc/data/out"])]
+    c = w.console("esc", script)
+    w.equal([h.text() for h in c.of("result")], ["ok"] * 6, "planted", c)
+    before = f.snapshot()
+    r = w.zotbox("ext", "remove", "esc", "--yes")
+    w.equal(r.rc, 0, "removed", r)
+    w.check(not os.path.lexists(w.zot_home + "/zotbox/esc"),
+            "cause: all of it is gone")
     same(f, before)
 
 
