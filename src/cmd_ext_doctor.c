@@ -71,7 +71,9 @@ static void requested(struct zb_buf *out, const struct zb_patient *p)
 static void rules(struct zb_buf *out, const struct zb_patient *p)
 {
 	if (p->n_rules)
-		zb_buf_adds(out, "  enforced by:\n");
+		zb_buf_adds(out, strcmp(p->status, "unconfined") != 0
+					 ? "  enforced by:\n"
+					 : "  would be enforced by:\n");
 	for (size_t i = 0; i < p->n_rules; i++) {
 		zb_buf_adds(out, "    ");
 		zb_text_escape(out, p->rules[i].rule, strlen(p->rules[i].rule),

@@ -165,13 +165,16 @@ static void warn_unconfined(struct zb_patient *p)
 		zb_strv_add(&p->warnings, "unconfined: if zot starts it, then "
 					  "with all of your rights");
 	else
-		zb_strv_addf(&p->warnings,
-			     "unconfined: zot starts it with all of your "
-			     "rights; here it is examined under strict%s",
-			     f->scope == ZB_FOUND_GLOBAL
-				     ? " (confine it: zotbox ext remove, then "
-				       "zotbox ext install)"
-				     : "");
+		zb_strv_addf(
+			&p->warnings,
+			"unconfined: zot starts it with all of your "
+			"rights; here it is examined under strict%s",
+			f->scope == ZB_FOUND_GLOBAL
+				? " (confine it: zotbox ext doctor --repair "
+				  "if it was unwrapped; else keep a copy, "
+				  "zotbox ext remove, and zotbox ext install "
+				  "the copy)"
+				: "");
 }
 
 /* Everything that is known without starting it. */

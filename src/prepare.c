@@ -291,9 +291,9 @@ static int say_changed(struct job *j, const struct zb_lock *lock)
 		"extension \"%s\" was changed since it was installed, and does "
 		"not start under a grant that was given to other code. To take "
 		"the new code: zotbox ext remove %s, then zotbox ext install "
-		"%s (one day: zotbox ext update %s)%s",
+		"%s%s",
 		j->target->name, j->target->name, zb_buf_str(&source),
-		j->target->name, zb_buf_str(&b));
+		zb_buf_str(&b));
 	zb_buf_done(&b);
 	zb_buf_done(&source);
 	return ZB_EPOLICY;
