@@ -476,23 +476,18 @@ static int add_diff(struct zb_strv *diff, size_t *n, const char *word,
 	return zb_strv_take(diff, zb_buf_steal(&b));
 }
 
-int zb_lock_compare(const struct zb_lock *l, const char *dir,
-		    const char *shipped, struct zb_strv *diff,
-		    struct zb_error *err)
+/* Both lists are in the byte order of their paths. */
+static int add_diffs(const struct zb_lock *was, const struct zb_lock *now,
+		     struct zb_strv *diff)
 {
-	struct zb_lock now = {0};
 	size_t a = 0, b = 0, n = 0;
-	int rc = zb_lock_make(&now, dir, shipped, err);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	if (l->tree && !strcmp(l->tree, now.tree))
-		goto out;
-	while (!rc && (a < l->n_files || b < now.n_files)) {
+	while (!rc && (a < was->n_files || b < now->n_files)) {
 		const struct zb_lock_file *x =
-			a < l->n_files ? &l->files[a] : NULL;
+			a < was->n_files ? &was->files[a] : NULL;
 		const struct zb_lock_file *y =
-			b < now.n_files ? &now.files[b] : NULL;
+			b < now->n_files ? &now->files[b] : NULL;
 		int order = !x ? 1 : !y ? -1 : by_path(x, y);
 
 		if (order < 0)
@@ -506,9 +501,22 @@ int zb_lock_compare(const struct zb_lock *l, const char *dir,
 	}
 	if (!rc && n > MAX_DIFF)
 		rc = zb_strv_addf(diff, "and %zu more", n - MAX_DIFF);
-	if (rc)
-		rc = zb_fail(err, ZB_ELIMIT, "out of memory");
-out:
-	zb_lock_done(&now);
 	return rc;
+}
+
+int zb_lock_compare(const struct zb_lock *l, const char *dir,
+		    const char *shipped, struct zb_strv *diff,
+		    struct zb_error *err)
+{
+	struct zb_lock now = {0};
+	int rc = zb_lock_make(&now, dir, shipped, err);
+
+	if (rc)
+		return rc;
+	if (!l->tree || strcmp(l->tree, now.tree) != 0)
+		rc = add_diffs(l, &now, diff);
+	if (rc)
+		zb_fail(err, ZB_ELIMIT, "out of memory");
+	zb_lock_done(&now);
+	return rc ? ZB_ELIMIT : 0;
 }

@@ -328,29 +328,36 @@ static int need_file(struct resolution *r, const char *path, unsigned rights)
 	return 0;
 }
 
-/* env in a shebang or a manifest: its words are in argv after argv[0]. The
- * program they name takes the place of env. Options of env that change what
- * the program gets are beyond this: they are refused by name. */
-static int through_env(struct resolution *r)
+/* The words after env and its -S or --, with what -S holds split. */
+static int env_words(struct resolution *r, struct zb_strv *l)
 {
-	zb_auto(free) char *word = NULL;
-	struct zb_strv l = {0};
 	size_t i = 1;
 	int rc = 0;
 
 	if (i < r->argv.n && !strcmp(r->argv.v[i], "-S")) {
 		i++;
 		if (i < r->argv.n)
-			rc = zb_env_split(r->argv.v[i++], &l, r->err);
+			rc = zb_env_split(r->argv.v[i++], l, r->err);
 	} else if (i < r->argv.n && !strncmp(r->argv.v[i], "-S", 2)) {
-		rc = zb_env_split(r->argv.v[i++] + 2, &l, r->err);
+		rc = zb_env_split(r->argv.v[i++] + 2, l, r->err);
 	} else if (i < r->argv.n && !strcmp(r->argv.v[i], "--")) {
 		i++;
 	}
 	for (; !rc && i < r->argv.n; i++)
-		if (zb_strv_add(&l, r->argv.v[i]))
+		if (zb_strv_add(l, r->argv.v[i]))
 			rc = out_of_memory(r);
-	word = l.n ? escaped(l.v[0]) : NULL;
+	return rc;
+}
+
+/* env in a shebang or a manifest: its words are in argv after argv[0]. The
+ * program they name takes the place of env. Options of env that change what
+ * the program gets are beyond this: they are refused by name. */
+static int through_env(struct resolution *r)
+{
+	struct zb_strv l = {0};
+	int rc = env_words(r, &l);
+	zb_auto(free) char *word = l.n ? escaped(l.v[0]) : NULL;
+
 	if (!rc && (!l.n || l.v[0][0] == '-' || strchr(l.v[0], '=')))
 		rc = zb_fail(r->err, ZB_EUSAGE,
 			     "%s: env %s: only a program name, or -S and a "
