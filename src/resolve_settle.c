@@ -11,8 +11,15 @@
  *		rules follow mounts upward, so none of them may be a rule that
  *		grants reading
  *	room	nothing executes in a brokered HOME, so the directories where
- *		programs keep programs (npx, go, pip) are places of their own
- */
+ *		programs keep programs (npx, go, pip) are places of their own,
+ *		the only ones in it that the kernel lets be read
+ *
+ * Two instances of one extension share its HOME, and may have other projects in
+ * it. What one has as a mount is a plain directory to the other, which can move
+ * it, and all that is mounted in it, to below another directory: had that one a
+ * rule that grants reading, a carved project would have it then. So there are
+ * no such directories but the rooms, and those are mounts in every instance,
+ * whatever its project: nothing can be moved into them. */
 #include "cleanup.h"
 #include "path_match.h"
 #include "resolve.h"
@@ -358,19 +365,30 @@ static void mark_brokered(struct zb_plan *p)
 
 /* room */
 
+static const char *const rooms[] = {".cache", ".npm", ".local", "go", "bin"};
+
+static bool is_room(const struct zb_plan *p, const char *path)
+{
+	size_t n = strlen(p->home_real);
+
+	if (!zb_path_below(path, p->home_real) || !path[n])
+		return false;
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++)
+		if (!strcmp(path + n + 1, rooms[i]))
+			return true;
+	return false;
+}
+
 static int make_room(struct zb_resolver *r)
 {
-	static const char *const dirs[] = {".cache", ".npm", ".local", "go",
-					   "bin"};
 	struct zb_plan *p = r->plan;
 	int home = zb_plan_place(p, p->home_real);
 
-	if (home < 0 || p->places[home].kind != ZB_PLACE_HOME ||
-	    !p->places[home].brokered)
+	if (home < 0 || p->places[home].kind != ZB_PLACE_HOME)
 		return 0;
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		struct zb_place root = p->places[home];
-		zb_auto(free) char *path = zb_path_join(root.path, dirs[i]);
+		zb_auto(free) char *path = zb_path_join(root.path, rooms[i]);
 		int rc;
 
 		if (!path)
@@ -383,6 +401,19 @@ static int make_room(struct zb_resolver *r)
 	}
 	sort(p);
 	return 0;
+}
+
+/* In a brokered place no pin is read by the kernel's leave but a room. */
+static void broker_pins(struct zb_plan *p)
+{
+	for (size_t i = 0; i < p->n_places; i++) {
+		struct zb_place *pin = &p->places[i];
+		int k = around(p, i);
+
+		if (pin->kind == ZB_PLACE_PIN && k >= 0 &&
+		    p->places[k].brokered && !is_room(p, pin->path))
+			pin->brokered = true;
+	}
 }
 
 /* A grant that says "execute" and would not. */
@@ -419,5 +450,8 @@ int zb_resolve_settle(struct zb_resolver *r)
 		return rc;
 	mark_brokered(r->plan);
 	rc = make_room(r);
-	return rc ? rc : check_exec(r);
+	if (rc)
+		return rc;
+	broker_pins(r->plan);
+	return check_exec(r);
 }
