@@ -1,54 +1,9 @@
-/* cmd.h - the command table: one file a command (cmd_NAME.c), options as
- * tables that --help reads too. */
+/* cmd.h - the commands, one file each (cmd_*.c), and what they share. Effects;
+ * what a command and its options are is options.h. */
 #ifndef ZB_CMD_H
 #define ZB_CMD_H
 
-#include "buf.h"
-#include "error.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-
-enum zb_arg {
-	ZB_ARG_NONE,
-	ZB_ARG_VALUE,
-	ZB_ARG_OPTIONAL
-};
-
-/* A long option, its one-letter form (0: none), where its value goes (index
- * into zb_args.opt). Tables end with a NULL name. */
-struct zb_option {
-	const char *name;
-	char letter;
-	enum zb_arg arg;
-	const char *value_name; /* for help, NULL without value */
-	const char *help;
-	bool many; /* may be repeated */
-};
-
-#define ZB_MAX_OPTIONS 16
-
-/* Parsed command line of one command. Strings point into argv; the arrays are
- * heap, zb_args_done() frees them. */
-struct zb_args {
-	bool help; /* --help or -h was given: nothing else was checked */
-	const char *opt[ZB_MAX_OPTIONS];   /* last value, "" for flags, NULL */
-	const char **many[ZB_MAX_OPTIONS]; /* all values, for .many */
-	size_t n_many[ZB_MAX_OPTIONS];
-	const char **arg; /* operands */
-	size_t n_args;
-};
-
-struct zb_command {
-	const char *name;     /* "ext install" */
-	const char *synopsis; /* "PATH|GIT-URL [--policy NAME|FILE] ..." */
-	const char *help;     /* one line */
-	const char *more;     /* paragraphs under the options, or NULL */
-	const struct zb_option *options;
-	size_t min_args, max_args; /* max SIZE_MAX: any */
-	/* Return: exit code. Prints its own errors through zb_cmd_fail(). */
-	int (*run)(const struct zb_args *args);
-};
+#include "options.h"
 
 /* All commands, NULL name at the end (command_table.c). */
 extern const struct zb_command zb_commands[];
