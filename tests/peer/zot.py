@@ -243,6 +243,39 @@ def together(w):
     w.equal(sorted(x[1]), sorted(b[1]), "the same results")
 
 
+@zot_test("the project")
+def project(w):
+    w.write("project/mark", "here")
+    w.write("project/.env", "SECRET")
+    w.write("other/mark", "there")
+    w.mkext("look", '''
+        hello("look", "tools"); tool("look"); ready()
+        def call(f):
+            try: text(f["id"], open(f["args"]["p"]).read())
+            except OSError as e: text(f["id"], "errno %d" % e.errno)
+        serve(tool_call=call)
+    ''')
+    w.install("look", "standard")
+    for cwd, more, want in ((w.project, [], "here"),
+                            (w.path("other"), [], "there"),
+                            (w.path("other"), ["--cwd", w.project], "here"),
+                            (w.project, ["--cwd", "../other"], "there")):
+        w.model.play([tool("look", p=w.path(n + "/" + f)) for n, f in (
+            ("project", "mark"), ("other", "mark"), ("project", ".env"))])
+        plain = argv(w, "--json")
+        at = plain.index("--cwd")
+        p = w.spawn(plain[:at] + plain[at + 2:] + more + ["go"], cwd=cwd,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE)
+        out, err = p.communicate(timeout=30)
+        got = [t for _, t in results(events(out.decode()))]
+        w.equal(got, ["here", "errno 2", "errno 13"] if want == "here" else
+                ["errno 2", "there", "errno 2"], "%s %s: it sees %s" % (
+                    os.path.basename(cwd), " ".join(more[:1]), want), err)
+    w.check(w.denied("look", "fs.read", w.path("project/.env")),
+            ".env is in the ledger")
+
+
 # ---- interactive ----
 
 class Session:
