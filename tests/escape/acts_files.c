@@ -351,7 +351,8 @@ static int chase(struct race *r, void *(*other)(void *), const char *path,
 
 	if (pthread_create(&t, NULL, other, r))
 		return EAGAIN;
-	for (int i = 0; i < n; i++) {
+	/* One is enough, and says that the race can be won. */
+	for (int i = 0; i < n && !got; i++) {
 		int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
 		ssize_t len = fd < 0 ? -1 : read(fd, buf, sizeof(buf));
 

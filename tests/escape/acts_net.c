@@ -305,7 +305,7 @@ static int rewritten_address(char **a, struct say *s)
 	if (pthread_create(&server, NULL, serve, &own) ||
 	    pthread_create(&other, NULL, swap, &w))
 		return EAGAIN;
-	for (n = number(a[0]); n > 0; n--) {
+	for (n = number(a[0]); n > 0 && !got; n--) {
 		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		ssize_t len = -1;
 
