@@ -333,6 +333,26 @@ static const char no_directories[] =
 	"writing below a directory is not built in this version; the extension "
 	"can keep its files in its data directory";
 
+/* Does the name of a shipped file say that it keeps state? Only then is it
+ * suggested for writing: anything else may be code, and a grant of code is a
+ * grant of all that the extension may ever do. */
+static bool is_state_file(const char *name)
+{
+	static const char *const kinds[] = {
+		".json", ".toml", ".yaml",   ".yml", ".ini", ".conf", ".txt",
+		".csv",	 ".db",	  ".sqlite", ".log", ".dat", ".md",
+	};
+	const char *dot = strrchr(name, '.');
+
+	if (!dot || !strcmp(name, "package.json") ||
+	    !strcmp(name, "permissions.json"))
+		return false;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(kinds); i++)
+		if (!strcmp(dot, kinds[i]))
+			return true;
+	return false;
+}
+
 static void grant_change(const struct zb_plan *plan, const struct zb_query *q,
 			 const struct zb_finding *f, struct grant *g)
 {
@@ -348,6 +368,10 @@ static void grant_change(const struct zb_plan *plan, const struct zb_query *q,
 	} else if (p && p->kind == ZB_PLACE_EXTENSION && !plan->state_beside) {
 		g->why_not = "the extension's code is read-only; it can keep "
 			     "its files in its data directory";
+	} else if (p && p->kind == ZB_PLACE_EXTENSION && q->exists &&
+		   !is_state_file(zb_path_name(q->target))) {
+		g->why_not = "it is installed code: what may write it is "
+			     "another extension at its next start";
 	} else if (p && p->kind == ZB_PLACE_EXTENSION &&
 		   !strcmp(zb_path_name(q->target), "extension.json")) {
 		g->why_not = "the manifest cannot be granted for writing";

@@ -635,6 +635,26 @@ out:
 	return rc;
 }
 
+/* Is @path, in the extension's directory, the program or a word of its command
+ * line (the script an interpreter is given)? */
+static bool is_started(const struct zb_resolver *r, const char *path)
+{
+	const struct zb_program *p = r->facts->program;
+	const char *ext = r->plan->extension_real;
+	size_t n = strlen(ext);
+	bool hit = p && p->exec_path && !strcmp(p->exec_path, path);
+
+	for (size_t i = 0; p && !hit && i < p->argv.n; i++) {
+		zb_auto(free) char *at = zb_path_join(ext, p->argv.v[i]);
+		const char *word = zb_path_name(p->argv.v[i]);
+
+		/* The command line has the directory as the user spells it. */
+		hit = (at && !strcmp(at, path)) ||
+		      (*p->argv.v[i] == '/' && !strcmp(word, path + n + 1));
+	}
+	return hit;
+}
+
 /* fs.write in the extension's own directory: only a shipped file of state
  * "beside", which then is the copy in data/. */
 static int ship(struct zb_resolver *r, const struct zb_rule *rule,
@@ -665,6 +685,11 @@ static int ship(struct zb_resolver *r, const struct zb_rule *rule,
 		return zb_resolve_notice(r, rule,
 					 "needs no grant: it is not shipped, "
 					 "so it is the extension's own");
+	if (is_started(r, w->path))
+		return zb_resolve_fail(r, ZB_EPOLICY, rule,
+				       "this is the program that starts: what "
+				       "writes it is another extension at its "
+				       "next start; remove it");
 	if (zb_strv_has(&r->open, name))
 		return 0;
 	return zb_strv_add(&r->open, name) ||

@@ -377,6 +377,11 @@ static const struct {
 	 "scope.json:1: fs.write[0] \"${extension_dir}/main.py\": the "
 	 "extension's code is read-only under fs.state \"apart\"; let it write "
 	 "in ${data_dir}, or set fs.state to \"beside\""},
+	{"standard", "{\"fs\":{\"write\":[\"${extension_dir}/main.py\"]}}",
+	 ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${extension_dir}/main.py\": this is the "
+	 "program that starts: what writes it is another extension at its next "
+	 "start; remove it"},
 	{"standard", "{\"fs\":{\"write\":[\"${extension_dir}/lib\"]}}",
 	 ZB_EUNSUPPORTED,
 	 "scope.json:1: fs.write[0] \"${extension_dir}/lib\": a shipped "
