@@ -366,7 +366,7 @@ def stub_in_home(w, f):
             "directory below such a link makes it where the link leads")
     os.rmdir(v["outside"] + "/app")
     got = f.inside([["symlink", "/oldroot" + v["outside"], "{home}/.config"],
-                    ["symlink", v["outside"], "{home}/.local"]])
+                    ["symlink", v["outside"], "{home}/.other"]])
     w.equal(got, ["ok", "ok"], "planted in the private HOME")
     before = f.snapshot()
     scope = w.scope("esc", {"extends": "strict",
