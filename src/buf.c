@@ -98,6 +98,17 @@ int zb_buf_addf(struct zb_buf *b, const char *fmt, ...)
 	return rc;
 }
 
+char *zb_buf_room(struct zb_buf *b, size_t n)
+{
+	return reserve(b, n) ? NULL : b->data + b->len;
+}
+
+void zb_buf_grow(struct zb_buf *b, size_t n)
+{
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+
 void zb_buf_consume(struct zb_buf *b, size_t n)
 {
 	if (n > b->len)

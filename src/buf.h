@@ -36,6 +36,11 @@ int zb_buf_adds(struct zb_buf *b, const char *s);
 int zb_buf_addc(struct zb_buf *b, char c);
 int zb_buf_addf(struct zb_buf *b, const char *fmt, ...) ZB_PRINTF(2, 3);
 int zb_buf_vaddf(struct zb_buf *b, const char *fmt, va_list ap) ZB_PRINTF(2, 0);
+/* At least @n writable bytes behind what @b holds; NULL: there are none (then
+ * @failed is set). What was written there becomes part of @b by zb_buf_grow().
+ */
+char *zb_buf_room(struct zb_buf *b, size_t n);
+void zb_buf_grow(struct zb_buf *b, size_t n);
 /* Drop the first @n bytes (at most @len). */
 void zb_buf_consume(struct zb_buf *b, size_t n);
 /* The text, never NULL ("" when empty). Valid until the next change. */

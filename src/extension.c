@@ -45,7 +45,8 @@ static const struct {
 #define LINGER_MS  30000
 #define FLUSH_MS   2000
 #define FLUSHES	   3 /* after the last thing worth one: see touch() */
-#define READ_SIZE  ((size_t)256 << 10)
+#define READ_SIZE  ((size_t)64 << 10)
+#define READ_MAX   (1u << 20) /* at once */
 #define KEEP_QUEUE ((size_t)256 << 10)
 #define MAX_NEWS   1024 /* refusals waiting to be shown */
 #define LAST_WORDS ((size_t)4 << 20)
@@ -106,7 +107,7 @@ struct zb_extension {
 	struct zb_exit exit_copy;
 };
 
-/* One buffer for all: it is used within one callback only. */
+/* For what is on stderr. One for all: it is used within one callback only. */
 static char read_room[READ_SIZE];
 
 static void pump(struct zb_extension *e);
@@ -142,6 +143,8 @@ static void on_flush(uv_timer_t *t)
 	if (atomic_exchange(&e->dirty, false))
 		e->flushes = FLUSHES;
 	zb_ledger_flush(e->ledger);
+	if (!e->pumping)
+		zb_framer_relax(&e->framer);
 	if (!--e->flushes)
 		uv_timer_stop(t);
 }
@@ -637,6 +640,16 @@ static void alloc_room(uv_handle_t *h, size_t hint, uv_buf_t *b)
 	*b = uv_buf_init(read_room, sizeof(read_room));
 }
 
+static void alloc_line(uv_handle_t *h, size_t hint, uv_buf_t *b)
+{
+	struct zb_extension *e = h->data;
+	char *room;
+	size_t n = zb_framer_room(&e->framer, &room);
+
+	(void)hint;
+	*b = uv_buf_init(room, n < READ_MAX ? (unsigned)n : READ_MAX);
+}
+
 static void on_out(uv_stream_t *s, ssize_t n, const uv_buf_t *b);
 
 static void set_reading(struct zb_extension *e)
@@ -647,7 +660,7 @@ static void set_reading(struct zb_extension *e)
 		return;
 	e->reading = want;
 	if (want)
-		uv_read_start((uv_stream_t *)&e->out, alloc_room, on_out);
+		uv_read_start((uv_stream_t *)&e->out, alloc_line, on_out);
 	else
 		uv_read_stop((uv_stream_t *)&e->out);
 }
@@ -747,16 +760,22 @@ static void on_out(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
 	struct zb_extension *e = s->data;
 
+	(void)b;
 	if (n == 0)
 		return;
+	if (n == UV_ENOBUFS) {
+		finish(e, "out of memory");
+		return;
+	}
 	if (n < 0) {
 		e->out_eof = true;
 		e->reading = false;
 		uv_read_stop(s);
-	} else if (zb_framer_feed(&e->framer, b->base, (size_t)n)) {
-		finish(e, "out of memory");
-		return;
+	} else {
+		zb_framer_came(&e->framer, (size_t)n);
 	}
+	if (zb_framer_is_large(&e->framer))
+		touch(e); /* it is given back then */
 	if (e->framer.bom && !e->bom_said) {
 		e->bom_said = true;
 		tell_fault(e, "BOM dropped: the first frame was preceded by a "

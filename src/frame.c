@@ -16,6 +16,9 @@
 
 #include <string.h>
 
+#define ROOM ((size_t)64 << 10)	 /* for a read, at least */
+#define KEEP ((size_t)256 << 10) /* capacity that is usual */
+
 void zb_framer_init(struct zb_framer *f, size_t max)
 {
 	/* What bounds the buffer is that over-long lines are not kept. */
@@ -47,6 +50,34 @@ int zb_framer_feed(struct zb_framer *f, const char *p, size_t n)
 {
 	compact(f);
 	return zb_buf_add(&f->buf, p, n);
+}
+
+size_t zb_framer_room(struct zb_framer *f, char **p)
+{
+	compact(f);
+	*p = zb_buf_room(&f->buf, ROOM);
+	return *p ? f->buf.cap - f->buf.len - 1 : 0;
+}
+
+void zb_framer_came(struct zb_framer *f, size_t n)
+{
+	zb_buf_grow(&f->buf, n);
+}
+
+bool zb_framer_is_large(const struct zb_framer *f)
+{
+	return f->buf.cap > KEEP;
+}
+
+void zb_framer_relax(struct zb_framer *f)
+{
+	compact(f);
+	if (!f->buf.len && zb_framer_is_large(f)) {
+		size_t max = f->buf.max;
+
+		zb_buf_done(&f->buf);
+		f->buf.max = max;
+	}
 }
 
 /* The byte-order mark at the very start. Return: false while too few bytes are

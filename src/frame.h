@@ -44,10 +44,19 @@ void zb_framer_done(struct zb_framer *f);
  * then at most @max bytes and the last piece. Return: 0 or ZB_ELIMIT (out of
  * memory). */
 int zb_framer_feed(struct zb_framer *f, const char *p, size_t n);
+/* The same without a copy: *@p is room for the next bytes of the stream, which
+ * zb_framer_came() counts. Return: how many there is room for; 0: out of
+ * memory. */
+size_t zb_framer_room(struct zb_framer *f, char **p);
+void zb_framer_came(struct zb_framer *f, size_t n);
 /* Take the next line. */
 void zb_framer_next(struct zb_framer *f, struct zb_line *out);
 /* At end of stream, after the last feed: the next line, the bytes after the
  * last \n as the last one; ZB_LINE_NONE when there is no more. */
 void zb_framer_end(struct zb_framer *f, struct zb_line *out);
+/* Does it hold much more memory than usual? zb_framer_relax() gives it back,
+ * if no bytes are held. No line may be in use. */
+bool zb_framer_is_large(const struct zb_framer *f);
+void zb_framer_relax(struct zb_framer *f);
 
 #endif

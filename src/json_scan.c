@@ -2,7 +2,7 @@
  *
  * One pass over the text with an explicit stack, so that depth costs heap and
  * not stack. What makes it fast enough to stand in the way of each frame:
- * bodies of strings are skipped a word at a time; nothing is copied; the
+ * bodies of strings are skipped in words and blocks; nothing is copied; the
  * memory of one scan serves the next; and the cursor goes from function to
  * function by value, so that it stays in a register. A scanning function takes
  * it and returns it behind what it read, or NULL when that is not JSON.
@@ -16,6 +16,7 @@
  */
 #include "json_scan.h"
 
+#include "blocks.h"
 #include "cleanup.h"
 #include "text.h"
 #include "utf8.h"
@@ -243,7 +244,7 @@ static inline uint64_t load_word(const char *s)
 
 /* The first byte from @p on that ends a run of plain ASCII in a string: a
  * quote, a backslash, a control character or a byte over 7F; or @end. */
-static inline const char *skip_plain(const char *p, const char *end)
+static inline const char *skip_words(const char *p, const char *end)
 {
 	while (end - p >= 8) {
 		uint64_t w = load_word(p);
@@ -265,6 +266,17 @@ static inline const char *skip_plain(const char *p, const char *end)
 			break;
 	}
 	return p;
+}
+
+/* The same; most strings are short, so a long one has to show itself. */
+static inline const char *skip_plain(const char *p, const char *end)
+{
+	const char *near = end - p > 2 * ZB_BLOCK ? p + 24 : end;
+	const char *q = skip_words(p, near);
+
+	if (likely(q != near || near == end))
+		return q;
+	return skip_words(zb_skip_blocks(q, end, true, false), end);
 }
 
 /* The cursor is on a backslash. */

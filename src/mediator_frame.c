@@ -11,6 +11,7 @@
  * left to right and notes edits. No edit: the original line passes. */
 #include "mediator_internal.h"
 
+#include "blocks.h"
 #include "cleanup.h"
 #include "frame.h"
 #include "text.h"
@@ -453,11 +454,11 @@ bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,
 #define ONES  UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
 
-/* Bytes of plain ASCII at the start of @s, eight at a time; may stop early at
+/* Bytes of plain ASCII at the start of @s, many at a time; may stop early at
  * a word with a backslash, a DEL or a byte over it. */
 static size_t plain_run(const char *s, size_t n)
 {
-	size_t i = 0;
+	size_t i = (size_t)(zb_skip_blocks(s, s + n, false, true) - s);
 
 	while (n - i >= sizeof(uint64_t)) {
 		uint64_t w, slash, del;

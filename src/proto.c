@@ -42,64 +42,66 @@ static const char *const block_types[] = {"text", "image", NULL};
 static const char *const mime_types[] = {
 	"image/png", "image/jpeg", "image/gif", "image/webp", "", NULL};
 
+/* A name and its length, which is asked more often. */
+#define NAMED(n) .name = (n), .len = sizeof(n) - 1
 #define STR(n, m)                                                              \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_STRING, .max = (m)               \
+		NAMED(n), .type = ZB_FIELD_STRING, .max = (m)                  \
 	}
 #define ONE_OF(n, v)                                                           \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_STRING, .values = (v)            \
+		NAMED(n), .type = ZB_FIELD_STRING, .values = (v)               \
 	}
 #define ONE_OF_OR_CUT(n, v)                                                    \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_STRING, .values = (v),           \
-		.flags = ZB_FIELD_LOOSE                                        \
+		NAMED(n), .type = ZB_FIELD_STRING, .values = (v),              \
+			  .flags = ZB_FIELD_LOOSE                              \
 	}
 #define TEXT(n, m)                                                             \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_STRING, .max = (m),              \
-		.flags = ZB_FIELD_TEXT                                         \
+		NAMED(n), .type = ZB_FIELD_STRING, .max = (m),                 \
+			  .flags = ZB_FIELD_TEXT                               \
 	}
 #define SHOWN(n, m)                                                            \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_STRING, .max = (m),              \
-		.flags = ZB_FIELD_TEXT | ZB_FIELD_TRIM                         \
+		NAMED(n), .type = ZB_FIELD_STRING, .max = (m),                 \
+			  .flags = ZB_FIELD_TEXT | ZB_FIELD_TRIM               \
 	}
 #define LINES(n)                                                               \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_LINES, .max = LINE_MAX_,         \
-		.flags = ZB_FIELD_TEXT | ZB_FIELD_TRIM                         \
+		NAMED(n), .type = ZB_FIELD_LINES, .max = LINE_MAX_,            \
+			  .flags = ZB_FIELD_TEXT | ZB_FIELD_TRIM               \
 	}
 #define BOOL(n)                                                                \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_BOOL                             \
+		NAMED(n), .type = ZB_FIELD_BOOL                                \
 	}
 #define OBJECT(n, m)                                                           \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_OBJECT, .max = (m)               \
+		NAMED(n), .type = ZB_FIELD_OBJECT, .max = (m)                  \
 	}
 #define ANY(n)                                                                 \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_ANY                              \
+		NAMED(n), .type = ZB_FIELD_ANY                                 \
 	}
 #define NAMES(n)                                                               \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_NAMES, .max = 128                \
+		NAMED(n), .type = ZB_FIELD_NAMES, .max = 128                   \
 	}
 #define SHAPE(n, s)                                                            \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_SHAPE, .shape = &(s)             \
+		NAMED(n), .type = ZB_FIELD_SHAPE, .shape = &(s)                \
 	}
 #define BLOCKS(n, s)                                                           \
 	{                                                                      \
-		.name = (n), .type = ZB_FIELD_BLOCKS, .shape = &(s)            \
+		NAMED(n), .type = ZB_FIELD_BLOCKS, .shape = &(s)               \
 	}
 
 /* Every frame has these two; where a type has no use for an id it is cut. */
 #define TYPE STR("type", 0)
 #define ID                                                                     \
 	{                                                                      \
-		.name = "id", .type = ZB_FIELD_ID                              \
+		NAMED("id"), .type = ZB_FIELD_ID                               \
 	}
 
 static const struct zb_field panel_fields[] = {
@@ -184,11 +186,21 @@ static const struct zb_field event_intercept[] = {TYPE, ID, STR("event", 0),
 static const struct zb_field host_panel[] = {TYPE, STR("panel_id", 0)};
 
 #define ROW(i, t, v, r, f)                                                     \
-	[ZB_FRAME_##i] = {ZB_FRAME_##i, (t), ZB_FROM_EXT,                      \
-			  ZB_VERB_##v,	(r), {(t), (f), ZB_ARRAY_LEN(f)}}
+	[ZB_FRAME_##i] = {ZB_FRAME_##i,                                        \
+			  (t),                                                 \
+			  sizeof(t) - 1,                                       \
+			  ZB_FROM_EXT,                                         \
+			  ZB_VERB_##v,                                         \
+			  (r),                                                 \
+			  {(t), (f), ZB_ARRAY_LEN(f)}}
 #define HOST(i, t, f)                                                          \
-	[ZB_FRAME_##i] = {ZB_FRAME_##i,	 (t),	ZB_FROM_HOST,                  \
-			  ZB_VERB_COUNT, false, {(t), (f), ZB_ARRAY_LEN(f)}}
+	[ZB_FRAME_##i] = {ZB_FRAME_##i,                                        \
+			  (t),                                                 \
+			  sizeof(t) - 1,                                       \
+			  ZB_FROM_HOST,                                        \
+			  ZB_VERB_COUNT,                                       \
+			  false,                                               \
+			  {(t), (f), ZB_ARRAY_LEN(f)}}
 
 static const struct zb_frame_row rows[ZB_FRAME_COUNT] = {
 	ROW(HELLO, "hello", COUNT, false, hello),
@@ -236,7 +248,8 @@ const struct zb_frame_row *zb_proto_row(enum zb_frame_dir dir, const char *type,
 					size_t len)
 {
 	for (size_t i = 0; i < ZB_FRAME_COUNT; i++)
-		if (rows[i].dir == dir && equal(type, len, rows[i].type))
+		if (rows[i].type_len == len && rows[i].dir == dir &&
+		    !memcmp(type, rows[i].type, len))
 			return &rows[i];
 	return NULL;
 }
@@ -249,7 +262,8 @@ const struct zb_frame_row *zb_proto_row_of(enum zb_frame_id id)
 int zb_proto_field(const struct zb_shape *shape, const char *key, size_t len)
 {
 	for (unsigned i = 0; i < shape->n; i++)
-		if (equal(key, len, shape->fields[i].name))
+		if (shape->fields[i].len == len &&
+		    !memcmp(key, shape->fields[i].name, len))
 			return (int)i;
 	return -1;
 }

@@ -77,6 +77,7 @@ struct zb_shape;
  * NULL-terminated enumeration, or NULL. */
 struct zb_field {
 	const char *name;
+	size_t len; /* of @name */
 	enum zb_field_type type;
 	unsigned flags;
 	uint32_t max;
@@ -97,6 +98,7 @@ struct zb_shape {
 struct zb_frame_row {
 	enum zb_frame_id id;
 	const char *type;
+	size_t type_len;
 	enum zb_frame_dir dir;
 	enum zb_verb verb;
 	bool reply;

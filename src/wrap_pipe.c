@@ -20,9 +20,8 @@
 #define STALLED_MS 250
 #define QUEUE_HIGH ((size_t)1 << 20)
 #define QUEUE_KEEP ((size_t)256 << 10)
-#define ROOM	   ((size_t)256 << 10)
-
-static char room[ROOM];
+#define READ_MAX   (1u << 20)
+#define RELAX_MS   2000 /* how long the memory of a large line is kept */
 
 /* ---- in ---- */
 
@@ -32,6 +31,7 @@ static void end(struct zb_wrap_in *in)
 		return;
 	in->ended = true;
 	uv_timer_stop(&in->stalled);
+	uv_timer_stop(&in->relax);
 	in->end(in->ctx);
 }
 
@@ -48,11 +48,22 @@ static void on_stalled(uv_timer_t *t)
 		end(in);
 }
 
+static void on_relax(uv_timer_t *t)
+{
+	struct zb_wrap_in *in = t->data;
+
+	if (!in->pumping)
+		zb_framer_relax(&in->framer);
+}
+
 static void alloc_room(uv_handle_t *h, size_t hint, uv_buf_t *b)
 {
-	(void)h;
+	struct zb_wrap_in *in = h->data;
+	char *room;
+	size_t n = zb_framer_room(&in->framer, &room);
+
 	(void)hint;
-	*b = uv_buf_init(room, sizeof(room));
+	*b = uv_buf_init(room, n < READ_MAX ? (unsigned)n : READ_MAX);
 }
 
 static void pump(struct zb_wrap_in *in);
@@ -61,13 +72,19 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
 	struct zb_wrap_in *in = s->data;
 
+	(void)b;
 	if (n == 0)
 		return;
-	if (n < 0 || zb_framer_feed(&in->framer, b->base, (size_t)n)) {
+	if (n < 0) { /* also: out of memory */
 		in->eof = true;
 		in->reading = false;
 		uv_read_stop(s);
+	} else {
+		zb_framer_came(&in->framer, (size_t)n);
 	}
+	if (zb_framer_is_large(&in->framer) &&
+	    !uv_is_active((uv_handle_t *)&in->relax))
+		uv_timer_start(&in->relax, on_relax, RELAX_MS, 0);
 	pump(in);
 }
 
@@ -160,8 +177,10 @@ int zb_wrap_in_open(struct zb_wrap_in *in, uv_loop_t *loop, int fd,
 	zb_framer_init(&in->framer, ZB_WRAP_LINE_MAX);
 	uv_pipe_init(loop, &in->pipe, 0);
 	uv_timer_init(loop, &in->stalled);
+	uv_timer_init(loop, &in->relax);
 	in->pipe.data = in;
 	in->stalled.data = in;
+	in->relax.data = in;
 	if (uv_guess_handle(fd) != UV_NAMED_PIPE)
 		fd = copied(fd);
 	if (fd < 0 || uv_pipe_open(&in->pipe, fd))
@@ -188,6 +207,7 @@ void zb_wrap_in_close(struct zb_wrap_in *in)
 	in->closed = true;
 	uv_close((uv_handle_t *)&in->pipe, NULL);
 	uv_close((uv_handle_t *)&in->stalled, NULL);
+	uv_close((uv_handle_t *)&in->relax, NULL);
 }
 
 /* ---- out ---- */

@@ -22,7 +22,7 @@ struct zb_wrap_in {
 	void *ctx;
 
 	uv_pipe_t pipe;
-	uv_timer_t stalled;
+	uv_timer_t stalled, relax;
 	struct zb_framer framer;
 	bool reading, paused, eof, ended, pumping, closed;
 };

@@ -203,6 +203,51 @@ static void any_cut_gives_the_same_lines(void **state)
 	}
 }
 
+/* Read straight into its memory: the same lines, and a large one's memory is
+ * given back once nothing is held. */
+static void room_is_as_good_as_feed(void **state)
+{
+	size_t n = 3 << 20, fed = 0, max = 0;
+	char *s = malloc(n), *room;
+	struct zb_framer f;
+	struct zb_line l;
+
+	(void)state;
+	assert_non_null(s);
+	memset(s, 'x', n);
+	s[10] = s[n - 11] = '\n';
+	zb_framer_init(&f, 0);
+	while (fed < n) {
+		size_t k = zb_framer_room(&f, &room);
+
+		assert_true(k >= 65536);
+		max = k > max ? k : max;
+		k = k < n - fed ? k : n - fed;
+		memcpy(room, s + fed, k);
+		zb_framer_came(&f, k);
+		fed += k;
+		if (fed == k)
+			expect(&f, ZB_LINE_FRAME, "xxxxxxxxxx", 10, 1);
+		if (fed < n)
+			expect(&f, ZB_LINE_NONE, "", 0, 0);
+	}
+	assert_true(max > 65536);
+	zb_framer_next(&f, &l);
+	assert_int_equal(l.len, n - 11 - 11);
+	assert_memory_equal(l.text, s + 11, l.len);
+	assert_true(zb_framer_is_large(&f));
+	zb_framer_relax(&f); /* something is held */
+	assert_true(zb_framer_is_large(&f));
+	zb_framer_end(&f, &l);
+	assert_int_equal(l.len, 10);
+	zb_framer_relax(&f);
+	assert_false(zb_framer_is_large(&f));
+	feed(&f, "again\n");
+	expect(&f, ZB_LINE_FRAME, "again", 5, 4);
+	free(s);
+	zb_framer_done(&f);
+}
+
 /* A million small lines in one piece: bytes are not moved for each. */
 static void small_lines_are_linear(void **state)
 {
@@ -230,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(splits_at_newlines_only),
+		cmocka_unit_test(room_is_as_good_as_feed),
 		cmocka_unit_test(too_long_costs_itself_only),
 		cmocka_unit_test(an_endless_line_needs_no_memory),
 		cmocka_unit_test(one_byte_order_mark_at_the_start),

@@ -529,22 +529,25 @@ static void many_keys_are_cheap(void **state)
 	zb_json_done(&j);
 }
 
-/* Special bytes at every place of a word, and of the end of the text. */
+/* Special bytes at every place of a word, of a block, and of the end of the
+ * text. */
 static void specials_at_every_offset(void **state)
 {
 	static const char *const specials[] = {"\"", "\\", "\n", "\xff"};
 	struct zb_json_fault f;
 	struct zb_json j = {0};
-	char text[64];
+	char text[400];
 
 	(void)state;
 	for (size_t k = 0; k < ZB_ARRAY_LEN(specials); k++)
-		for (size_t at = 1; at < 40; at++) {
+		for (size_t at = 1; at < 380; at++) {
+			size_t len = at < 40 && at % 2 ? 42 : sizeof(text);
+
 			memset(text, 'x', sizeof(text));
 			text[0] = '"';
 			text[at] = specials[k][0];
-			text[41] = '"';
-			assert_int_equal(zb_json_scan(&j, text, 42, NULL, &f),
+			text[len - 1] = '"';
+			assert_int_equal(zb_json_scan(&j, text, len, NULL, &f),
 					 ZB_EUSAGE);
 			assert_int_equal(f.offset, k ? at : at + 1);
 			assert_int_equal(zb_json_scan(&j, text, at, NULL, &f),

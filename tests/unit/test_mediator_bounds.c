@@ -368,6 +368,43 @@ static void shown_text_is_trimmed(void **state)
 	stop(&r);
 }
 
+/* Wherever it stands in a text, what a terminal acts on is taken out; and what
+ * looks like it only at a glance is left. */
+static void hazards_at_every_offset(void **state)
+{
+	static const struct {
+		const char *text;
+		enum zb_med_verdict verdict;
+	} rows[] = {
+		{"\x7f", ZB_MED_CUT},	   {"\\u001bc", ZB_MED_CUT},
+		{"\xc2\x9b", ZB_MED_CUT},  {"\xe2\x80\xae", ZB_MED_CUT},
+		{"~", ZB_MED_PASS},	   {"\\n", ZB_MED_PASS},
+		{"\xc3\xa9", ZB_MED_PASS},
+	};
+	struct zb_buf b = {0};
+	struct rig r;
+
+	(void)state;
+	start(&r, "\"frames_per_second\":null", true);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++)
+		for (size_t at = 0; at < 200; at++) {
+			zb_buf_clear(&b);
+			zb_buf_adds(&b, "{\"type\":\"notify\","
+					"\"message\":\"");
+			repeat(&b, "x", at);
+			zb_buf_adds(&b, rows[i].text);
+			repeat(&b, "y", 200 - at);
+			zb_buf_adds(&b, "\"}");
+			ext(&r, b.data);
+			assert_int_equal(r.out.verdict, rows[i].verdict);
+			if (r.out.verdict == ZB_MED_CUT)
+				assert_null(
+					strstr(r.out.bytes.data, rows[i].text));
+		}
+	zb_buf_done(&b);
+	stop(&r);
+}
+
 /* What the host acts on is refused instead: half a prompt is another prompt. */
 static void acting_text_is_refused(void **state)
 {
@@ -981,6 +1018,7 @@ int main(void)
 		cmocka_unit_test(the_tail_of_a_dropped_line),
 		cmocka_unit_test(cleaning_does_not_outgrow_the_host),
 		cmocka_unit_test(shown_text_is_trimmed),
+		cmocka_unit_test(hazards_at_every_offset),
 		cmocka_unit_test(acting_text_is_refused),
 		cmocka_unit_test(panels_have_a_thousand_lines),
 		cmocka_unit_test(depth_is_bounded),

@@ -1,0 +1,49 @@
+/* blocks.h - stepping over plain text many bytes at a time. Low-level; inline,
+ * for the two loops that see every byte of a frame. Vectors of the compiler's:
+ * every machine we build for has them, and the others get words. */
+#ifndef ZB_BLOCKS_H
+#define ZB_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ZB_BLOCK 64
+
+typedef signed char zb_vector __attribute__((vector_size(16)));
+
+/* Of sixteen bytes, all bits of those that are no plain ASCII (a signed byte
+ * over 7F is negative), a backslash, and with @quote also a quote, with @del
+ * also a DEL. */
+static inline zb_vector zb_marks(const char *s, bool quote, bool del)
+{
+	zb_vector v, m;
+
+	memcpy(&v, s, sizeof(v));
+	m = (v < 0x20) | (v == '\\');
+	if (quote)
+		m |= v == '"';
+	if (del)
+		m |= v == 0x7f;
+	return m;
+}
+
+/* @p, moved on by whole blocks that have no such byte. */
+static inline const char *zb_skip_blocks(const char *p, const char *end,
+					 bool quote, bool del)
+{
+	for (; end - p >= ZB_BLOCK; p += ZB_BLOCK) {
+		zb_vector m = zb_marks(p, quote, del) |
+			      zb_marks(p + 16, quote, del) |
+			      zb_marks(p + 32, quote, del) |
+			      zb_marks(p + 48, quote, del);
+		uint64_t half[2];
+
+		memcpy(half, &m, sizeof(half));
+		if (half[0] | half[1])
+			break;
+	}
+	return p;
+}
+
+#endif
