@@ -27,6 +27,7 @@
 #include "extension.h"
 #include "guard.h"
 #include "host_frames.h"
+#include "memory.h"
 #include "text.h"
 #include "wrap_pipe.h"
 
@@ -42,7 +43,9 @@
 #define FLUSH_MS    2000 /* for zot to take what an extension said last */
 #define BEAT_MS	    100
 #define BEATS	    30
-#define SILENCE_MS  250 /* zot takes it for readiness */
+#define SILENCE_MS  250	 /* zot takes it for readiness */
+#define SETTLE_MS   200	 /* after the extension's word that it is ready */
+#define SETTLED_MS  2000 /* after hello, if that word never comes */
 #define HELD_MAX    ((size_t)4 << 20)
 #define EARLY_MAX   256
 #define CMDLINE_MAX ((size_t)1 << 20)
@@ -73,7 +76,7 @@ struct wrap {
 	uint64_t last_frame;
 	unsigned beats;
 
-	uv_timer_t beat, grace, leave, due;
+	uv_timer_t beat, grace, leave, due, settle;
 	uv_signal_t signals[3];
 	int signo; /* that ended us */
 	struct zb_exit exit;
@@ -508,8 +511,15 @@ static void remember_early(struct wrap *w, const char *line, size_t len)
 	zb_strv_take(&w->early, zb_strndup(line, len));
 }
 
+static void on_settle(uv_timer_t *t)
+{
+	(void)t;
+	zb_memory_settle();
+}
+
 static void on_hello(struct wrap *w, const char *line, size_t len)
 {
+	uv_timer_start(&w->settle, on_settle, SETTLED_MS, 0);
 	if (!w->restarting) {
 		w->hello = true;
 		up(w, line, len);
@@ -561,8 +571,10 @@ static void on_frame(void *ctx, struct zb_extension *e, const char *line,
 		on_hello(w, line, len);
 		return;
 	}
-	if (info && info->is_ready)
+	if (info && info->is_ready) {
 		w->ready = true;
+		uv_timer_start(&w->settle, on_settle, SETTLE_MS, 0);
+	}
 	if (w->guard.on && guard_sees(w, info, line, len))
 		return;
 	if (w->early.n && w->ack && repeated(w, line, len))
@@ -743,7 +755,8 @@ static char *project_of_parent(void)
 static void init_handles(struct wrap *w)
 {
 	static const int list[] = {SIGTERM, SIGINT, SIGHUP};
-	uv_timer_t *const timers[] = {&w->beat, &w->grace, &w->leave, &w->due};
+	uv_timer_t *const timers[] = {&w->beat, &w->grace, &w->leave, &w->due,
+				      &w->settle};
 
 	for (size_t i = 0; i < ZB_ARRAY_LEN(timers); i++) {
 		uv_timer_init(&w->loop, timers[i]);

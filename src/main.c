@@ -1,5 +1,6 @@
 /* main.c - argv to a row of the command table to an exit code. */
 #include "cmd.h"
+#include "memory.h"
 #include "options.h"
 #include "zot_front.h"
 
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
 	}
 	fill_standard_fds();
 	survive_broken_pipes();
+	zb_memory_share();
 	if (argc < 2) {
 		zb_fail(&err, ZB_EUSAGE,
 			"a command is needed (see zotbox help)");

@@ -1,0 +1,14 @@
+/* memory.h - what a supervisor that lives as long as its extension keeps of
+ * the memory that its start needed. Effects. */
+#ifndef ZB_MEMORY_H
+#define ZB_MEMORY_H
+
+/* Before the first thread: one heap for all of them. Each has little to
+ * allocate, and none waits long for another. */
+void zb_memory_share(void);
+/* Once the start is over, give back free heap, and the pages of code and
+ * constants that were needed so far. Those still needed come back from the
+ * page cache by themselves, at the cost of some microseconds once. */
+void zb_memory_settle(void);
+
+#endif
