@@ -14,16 +14,15 @@
 #define LOCK_WAIT_MS 10000
 
 /* The file itself, where a link leads to it; with its mode and owner. */
-static int replace(const char *path, const struct zb_buf *text,
-		   struct zb_error *err)
+static int replace(const struct zb_store *store, const char *path,
+		   const struct zb_buf *text, struct zb_error *err)
 {
 	struct stat st, now;
 	int rc;
 
 	if (stat(path, &st))
 		return zb_fail_sys(err, errno, "%s", path);
-	rc = zb_write_file_atomic(path, zb_buf_str(text), text->len,
-				  st.st_mode & 0777, err);
+	rc = zb_replace_file(store, path, text, st.st_mode & 0777, err);
 	if (!rc && !stat(path, &now) &&
 	    (now.st_uid != st.st_uid || now.st_gid != st.st_gid) &&
 	    lchown(path, st.st_uid, st.st_gid))
@@ -33,8 +32,8 @@ static int replace(const char *path, const struct zb_buf *text,
 }
 
 /* *@was: it was so already. */
-static int set_enabled(const struct zb_found *f, bool on, bool *was,
-		       struct zb_error *err)
+static int set_enabled(const struct zb_store *store, const struct zb_found *f,
+		       bool on, bool *was, struct zb_error *err)
 {
 	zb_auto(free) char *name = zb_strf("%s/extension.json", f->dir);
 	zb_auto(free) char *path = name ? realpath(name, NULL) : NULL;
@@ -50,7 +49,7 @@ static int set_enabled(const struct zb_found *f, bool on, bool *was,
 	*was = !rc && out.len == text.len &&
 	       !memcmp(zb_buf_str(&out), zb_buf_str(&text), out.len);
 	if (!rc && !*was)
-		rc = replace(path, &out, err);
+		rc = replace(store, path, &out, err);
 	zb_buf_done(&text);
 	zb_buf_done(&out);
 	return rc;
@@ -67,7 +66,7 @@ static int toggle_found(const struct zb_store *store, const struct zb_found *f,
 			       f->problem ? f->problem : "no manifest");
 	rc = zb_store_lock(store, f->name, true, LOCK_WAIT_MS, &fd, err);
 	if (!rc)
-		rc = set_enabled(f, on, &was, err);
+		rc = set_enabled(store, f, on, &was, err);
 	zb_forget_lock(store, f->name, fd);
 	if (!rc && was)
 		zb_cmd_say("%s is %s already", f->name,

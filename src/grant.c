@@ -14,6 +14,7 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,6 +34,15 @@ static void rename_file(struct zb_error *err, const char *path)
 	}
 }
 
+/* What is granted of a project is tried on a directory that is there and is
+ * like any other: where we are may be HOME, of which nothing is granted. */
+static char *some_project(void)
+{
+	zb_auto(free) char *own = zb_own_file("policies");
+
+	return own ? realpath(own, NULL) : NULL;
+}
+
 int zb_grant_try(const struct zb_store *s, const char *name,
 		 const struct zb_buf *text, bool mean_it, bool held,
 		 struct zb_error *err)
@@ -40,9 +50,11 @@ int zb_grant_try(const struct zb_store *s, const char *name,
 	zb_auto(free) char *file =
 		zb_strf(".scope-trial-%d.json", (int)getpid());
 	zb_auto(free) char *trial = file ? zb_store_box(s, name, file) : NULL;
+	zb_auto(free) char *project = some_project();
 	struct zb_prepared p = {0};
 	struct zb_target t = {
 		.name = name,
+		.project = project,
 		.scope = trial,
 		.mean_it = mean_it,
 		.held = held,

@@ -450,20 +450,42 @@ static int scope_adopted(struct job *j, struct zb_error *err)
 	return rc;
 }
 
-/* Which scope.json it starts with. */
-static int make_scope(struct job *j, struct zb_error *err)
+static int scope_of(struct job *j, struct zb_error *err)
 {
 	static char bare[] = "{\n  \"zotbox\": 1\n}\n";
 	const struct zb_buf text = {.data = bare, .len = sizeof(bare) - 1};
-	int rc = policy_word(j, err);
+	int rc = j->adopted ? scope_adopted(j, err) : 0;
 
-	if (!rc && j->adopted)
-		rc = scope_adopted(j, err);
 	if (rc || j->scope.len)
 		return rc;
 	if (j->req->scope_file)
 		return scope_from_file(j, err);
 	return set_extends(&j->scope, &text, j->policy, err);
+}
+
+/* observe grants nearly everything: not by default, and not silently. */
+static int check_observe(const struct job *j, struct zb_error *err)
+{
+	struct zb_chain c = {0};
+	int rc = zb_chain_add(&c, j->policy, "/", err);
+
+	if (!rc && c.preset && !strcmp(c.preset, "observe") && !j->req->yes)
+		rc = zb_fail(err, ZB_EPOLICY,
+			     "observe enforces little: it is for watching an "
+			     "extension that you trust enough to run; say "
+			     "--yes to install one under it");
+	zb_chain_done(&c);
+	return rc;
+}
+
+/* Which scope.json it starts with. */
+static int make_scope(struct job *j, struct zb_error *err)
+{
+	int rc = policy_word(j, err);
+
+	if (!rc)
+		rc = scope_of(j, err);
+	return rc ? rc : check_observe(j, err);
 }
 
 /* ---- into place ---------------------------------------------------------- */
@@ -517,25 +539,32 @@ static int wrapped_text(const struct zb_manifest *m, struct zb_buf *out,
 	return rc ? no_memory(err) : 0;
 }
 
-/* The manifest that zot reads, with the mode of the one that was there. */
-static int put_manifest(const char *dir, const struct zb_buf *b,
-			struct zb_error *err)
+/* The mode of a manifest that takes the place of @path. */
+static unsigned manifest_mode(const char *path)
 {
-	zb_auto(free) char *path = zb_strf("%s/extension.json", dir);
 	struct stat st;
-	unsigned mode = 0644;
 
-	if (!path)
-		return no_memory(err);
-	if (!stat(path, &st))
-		mode = (st.st_mode & 0644) | 0600;
-	return zb_write_file_atomic(path, zb_buf_str(b), b->len, mode, err);
+	return stat(path, &st) ? 0644 : (st.st_mode & 0644) | 0600;
+}
+
+static int put_wrapped(struct job *j, struct zb_error *err)
+{
+	zb_auto(free) char *path = zb_strf("%s/extension.json", j->stage_ext);
+	struct zb_buf wrapped = {0};
+	int rc = path ? wrapped_text(&j->manifest, &wrapped, err)
+		      : no_memory(err);
+
+	if (!rc)
+		rc = zb_write_file_atomic(path, zb_buf_str(&wrapped),
+					  wrapped.len, manifest_mode(path),
+					  err);
+	zb_buf_done(&wrapped);
+	return rc;
 }
 
 /* Everything the box holds, and the wrapped manifest, in the stage. */
 static int fill_stage(struct job *j, struct zb_error *err)
 {
-	struct zb_buf wrapped = {0};
 	zb_auto(free) char *data = zb_strf("%s/data", j->stage_box);
 	zb_auto(free) char *home = zb_strf("%s/home", j->stage_box);
 	int rc;
@@ -550,12 +579,9 @@ static int fill_stage(struct job *j, struct zb_error *err)
 	if (!rc && (mkdir(data, 0700) || mkdir(home, 0700)))
 		rc = zb_fail_sys(err, errno, "mkdir in %s", j->stage_box);
 	if (!rc && j->manifest.exec)
-		rc = wrapped_text(&j->manifest, &wrapped, err);
-	if (!rc && j->manifest.exec)
-		rc = put_manifest(j->stage_ext, &wrapped, err);
+		rc = put_wrapped(j, err);
 	if (!rc)
 		rc = zb_mark(j->stage_box, j->stage_ext, false, err);
-	zb_buf_done(&wrapped);
 	return rc;
 }
 
@@ -635,16 +661,15 @@ static void take_back(struct job *j)
 
 /* ---- would it start? ----------------------------------------------------- */
 
-/* observe grants nearly everything: not by default, and not silently. */
-static int check_observe(const struct job *j, const char *policy,
-			 struct zb_error *err)
+/* What there is to say of the project is for the start in one. */
+static int take_notices(struct zb_installed *out, const struct zb_strv *l)
 {
-	if (strncmp(policy, "observe", 7) || j->req->yes)
-		return 0;
-	return zb_fail(err, ZB_EPOLICY,
-		       "observe enforces little: it is for watching an "
-		       "extension that you trust enough to run; say --yes to "
-		       "install one under it");
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < l->n; i++)
+		if (!strstr(l->v[i], "${project}"))
+			rc = zb_strv_add(&out->warnings, l->v[i]);
+	return rc;
 }
 
 /* The same resolution that a start does, of what is now in place: malformed,
@@ -660,13 +685,14 @@ static int rehearse(struct job *j, struct zb_installed *out,
 	};
 	int rc = zb_prepare(&p, j->store, &t, err);
 
-	if (!rc)
-		rc = check_observe(j, p.policy, err);
 	if (!rc && (zb_strv_copy(requested, &p.requested) ||
-		    zb_strv_copy(&out->warnings, &p.plan.notices)))
+		    take_notices(out, &p.plan.notices)))
 		rc = no_memory(err);
 	zb_prepared_done(&p);
-	return rc;
+	/* Which project it will be is not known; that there is one is. */
+	return rc ? rc
+		  : zb_grant_try(j->store, j->manifest.name, &j->scope,
+				 j->req->mean_it, true, err);
 }
 
 /* Granting would be against what the user said otherwise. */
@@ -842,9 +868,11 @@ static int put_installed(const struct zb_store *store, const char *name,
 			 const struct zb_buf *b, struct zb_error *err)
 {
 	zb_auto(free) char *dir = zb_strf("%s/%s", store->extensions, name);
+	zb_auto(free) char *path =
+		dir ? zb_strf("%s/extension.json", dir) : NULL;
 	struct stat st;
 
-	if (!dir)
+	if (!path)
 		return no_memory(err);
 	if (lstat(dir, &st))
 		return zb_fail_sys(err, errno, "%s", dir);
@@ -853,7 +881,7 @@ static int put_installed(const struct zb_store *store, const char *name,
 			       "%s is no directory of its own: it is not what "
 			       "was installed",
 			       dir);
-	return put_manifest(dir, b, err);
+	return zb_replace_file(store, path, b, manifest_mode(path), err);
 }
 
 int zb_rewrap(const struct zb_store *store, const char *name, bool enabled,

@@ -183,6 +183,28 @@ int zb_discard(const struct zb_store *s, const char *path, struct zb_error *err)
 	return moved ? 0 : zb_remove_tree(path, err);
 }
 
+int zb_replace_file(const struct zb_store *s, const char *path,
+		    const struct zb_buf *text, unsigned mode,
+		    struct zb_error *err)
+{
+	struct zb_staging st = {.hold = -1};
+	zb_auto(free) char *temp = NULL;
+	int rc = zb_staging_make(&st, s, err);
+
+	if (!rc && !(temp = zb_strf("%s/new", st.dir)))
+		rc = no_memory(err);
+	if (!rc)
+		rc = zb_write_file_atomic(temp, zb_buf_str(text), text->len,
+					  mode, err);
+	if (!rc && rename(temp, path))
+		rc = errno == EXDEV
+			     ? zb_write_file_atomic(path, zb_buf_str(text),
+						    text->len, mode, err)
+			     : zb_fail_sys(err, errno, "write %s", path);
+	zb_staging_end(&st, s, NULL);
+	return rc;
+}
+
 void zb_forget_lock(const struct zb_store *s, const char *name, int fd)
 {
 	zb_auto(free) char *box = NULL;
@@ -299,26 +321,66 @@ int zb_undo_marked(const struct zb_store *s, const char *name,
 
 /* ---- left-overs ---------------------------------------------------------- */
 
+/* A file that is about to be renamed over another, or tried: while nobody
+ * holds the lock of the NAME, it is a left-over. */
+static bool is_litter(const char *name)
+{
+	return (!strncmp(name, ".zb-", 4) && strlen(name) == 10) ||
+	       !strncmp(name, ".scope-trial-", 13);
+}
+
+static void find_litter(const char *box, struct zb_strv *out)
+{
+	DIR *d = opendir(box);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (is_litter(e->d_name))
+			zb_strv_addf(out, "%s/%s", box, e->d_name);
+	if (d)
+		closedir(d);
+}
+
 static void finish_box(const struct zb_store *s, const char *name)
 {
+	zb_auto(free) char *box = zb_store_box(s, name, "");
+	struct zb_strv litter = {0};
 	int fd = -1;
 
-	if (!zb_is_marked(s, name) ||
-	    zb_store_lock(s, name, true, 0, &fd, NULL))
-		return;
-	zb_undo_marked(s, name, NULL);
-	zb_forget_lock(s, name, fd);
+	if (box)
+		find_litter(box, &litter);
+	if ((litter.n || zb_is_marked(s, name)) &&
+	    !zb_store_lock(s, name, true, 0, &fd, NULL)) {
+		for (size_t i = 0; i < litter.n; i++)
+			unlink(litter.v[i]);
+		zb_undo_marked(s, name, NULL);
+		zb_forget_lock(s, name, fd);
+	}
+	zb_strv_done(&litter);
+}
+
+/* The file of a lock whose holder was killed. */
+static void drop_judge_lock(const struct zb_store *s)
+{
+	zb_auto(free) char *lock = NULL;
+	zb_auto(fd) int judge = -1;
+
+	if (!judge_lock(s, &lock, &judge, NULL))
+		unlink(lock);
 }
 
 void zb_recover(const struct zb_store *s)
 {
 	struct zb_strv stages = {0}, names = {0};
 	DIR *d = opendir(s->boxes);
+	bool locked = false;
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
 		if (!strncmp(e->d_name, STAGE_PREFIX, strlen(STAGE_PREFIX)))
 			zb_strv_add(&stages, e->d_name);
+		else if (!strcmp(e->d_name, ".lock"))
+			locked = true;
 		else if (zb_name_valid(e->d_name))
 			zb_strv_add(&names, e->d_name);
 	if (d)
@@ -328,6 +390,8 @@ void zb_recover(const struct zb_store *s)
 		finish_box(s, names.v[i]);
 	for (size_t i = 0; i < stages.n; i++)
 		drop_stage(s, stages.v[i]);
+	if (locked && !stages.n)
+		drop_judge_lock(s);
 	zb_strv_done(&stages);
 	zb_strv_done(&names);
 }

@@ -42,7 +42,8 @@ int zb_unmark(const struct zb_store *s, const char *name, struct zb_error *err);
 /* Tidy up a marked NAME, whose lock is held; not marked: nothing. */
 int zb_undo_marked(const struct zb_store *s, const char *name,
 		   struct zb_error *err);
-/* Finish what others left: marked NAMEs and stages that nobody holds. Called
+/* Finish what others left: marked NAMEs, stages that nobody holds, temporary
+ * files. Called
  * first by every command that changes something; quiet, and waits for nobody.
  */
 void zb_recover(const struct zb_store *s);
@@ -50,6 +51,12 @@ void zb_recover(const struct zb_store *s);
 /* Delete @path: out of sight by one rename, then at leisure. */
 int zb_discard(const struct zb_store *s, const char *path,
 	       struct zb_error *err);
+/* Replace the file @path, which lies in what belongs to an extension: unlike
+ * zb_write_file_atomic() a kill leaves nothing beside it, where it would be a
+ * part of the extension. */
+int zb_replace_file(const struct zb_store *s, const char *path,
+		    const struct zb_buf *text, unsigned mode,
+		    struct zb_error *err);
 /* Give back the lock of @name, held exclusively; its file goes as well if
  * NAME has no box. */
 void zb_forget_lock(const struct zb_store *s, const char *name, int fd);

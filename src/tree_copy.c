@@ -281,15 +281,28 @@ static int leads_nowhere(struct walk *w, const char *path)
 	return rc ? zb_fail(w->err, ZB_ELIMIT, "out of memory") : 0;
 }
 
-/* Does the link at @path, in the copy, lead outside it? */
-static int judge_link(struct walk *w, int to, const char *path)
+/* Where the link leads, or -1. Any rename on the machine makes the kernel
+ * unsure about "..": EAGAIN, try again. */
+static int resolve(int to, const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
 	};
-	zb_auto(fd) int fd =
-		(int)syscall(SYS_openat2, to, path, &how, sizeof(how));
+	int fd = -1;
+
+	for (int tries = 0; tries < 10000; tries++) {
+		fd = (int)syscall(SYS_openat2, to, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd;
+}
+
+/* Does the link at @path, in the copy, lead outside it? */
+static int judge_link(struct walk *w, int to, const char *path)
+{
+	zb_auto(fd) int fd = resolve(to, path);
 	int sys = fd < 0 ? errno : 0;
 	char target[4096] = "";
 	ssize_t n;
