@@ -977,6 +977,8 @@ static int spawn(struct zb_extension *e, const struct zb_host *host,
 		rc = e->backend->spawn(&e->prepared.plan, host,
 				       (const int[3]){in, out, errors}, &opt,
 				       &e->proc, err);
+	if (!rc)
+		zb_prepared_started(&e->prepared);
 	return rc;
 }
 

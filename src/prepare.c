@@ -885,7 +885,7 @@ static int make_stubs(struct job *j)
 
 	if (!box)
 		return zb_fail_sys(j->err, errno, "%s", j->out->box);
-	return zb_stubs_make(&j->out->plan, box, &j->out->lock_fds[0], j->err);
+	return zb_stubs_make(&j->out->plan, box, j->out->lock_fds, j->err);
 }
 
 static int name_policy(struct job *j)
@@ -999,7 +999,7 @@ int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	       const struct zb_target *target, struct zb_error *err)
 {
 	struct zb_error local = {0};
-	struct zb_prepared p = {.lock_fds = {-1, -1, -1}};
+	struct zb_prepared p = {.lock_fds = {-1, -1}};
 	struct job j = {.store = store,
 			.target = target,
 			.out = &p,
@@ -1014,7 +1014,7 @@ int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 		if (!steps[i].named || target->name)
 			rc = steps[i].take(&j);
 	job_done(&j);
-	*out = (struct zb_prepared){.lock_fds = {-1, -1, -1}};
+	*out = (struct zb_prepared){.lock_fds = {-1, -1}};
 	if (rc) {
 		out->changed = p.changed;
 		p.changed = (struct zb_strv){0};
@@ -1023,6 +1023,13 @@ int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	}
 	*out = p;
 	return 0;
+}
+
+void zb_prepared_started(struct zb_prepared *p)
+{
+	if (p->lock_fds[1] > 2)
+		close(p->lock_fds[1]);
+	p->lock_fds[1] = -1;
 }
 
 void zb_prepared_done(struct zb_prepared *p)
@@ -1040,5 +1047,5 @@ void zb_prepared_done(struct zb_prepared *p)
 	for (size_t i = 0; i < ZB_ARRAY_LEN(p->lock_fds); i++)
 		if (p->lock_fds[i] > 2)
 			close(p->lock_fds[i]);
-	*p = (struct zb_prepared){.lock_fds = {-1, -1, -1}};
+	*p = (struct zb_prepared){.lock_fds = {-1, -1}};
 }

@@ -38,7 +38,8 @@ struct zb_prepared {
 	/* What permissions.json asks for and is not granted: "KEY VALUE" */
 	struct zb_strv requested;
 	struct zb_strv story; /* how the program was found, a step a line */
-	int lock_fds[3];      /* above 2, or none */
+	/* Above 2, or none: as zb_stubs_make() gives them. */
+	int lock_fds[2];
 };
 
 /* ZB_EPOLICY: unknown NAME, no manifest or scope, changed code, stub in the
@@ -48,6 +49,8 @@ struct zb_prepared {
  * filled. */
 int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	       const struct zb_target *target, struct zb_error *err);
+/* The sandbox has its mounts: other instances may go on. */
+void zb_prepared_started(struct zb_prepared *p);
 void zb_prepared_done(struct zb_prepared *p);
 
 #endif

@@ -11,9 +11,11 @@
  * and `run.lock`, held shared as long as a sandbox runs. Who gets `run.lock`
  * exclusively is alone and may remove; everybody else may only add.
  *
- * An instance that runs could exchange a directory between our look and the
- * mount. What it could reach so is its own box and its own mounts: the plan of
- * another instance of the same extension. */
+ * An instance that runs could exchange a directory for a link between our look
+ * and the mount, and bubblewrap, which has the host's / as /oldroot by then,
+ * would make the missing rest of a mount point behind it. So `edit.lock` is
+ * kept until the mounts are made, and every broker takes it shared for each
+ * name that could become a link (broker_paths.c). */
 #include "config.h"
 
 #include "stubs.h"
@@ -511,7 +513,7 @@ static int take_run_lock(struct job *j, int *fd)
 	return j->alone ? 0 : zb_lock_file(path, false, WAIT_MS, fd, j->err);
 }
 
-int zb_stubs_make(const struct zb_plan *plan, const char *box, int *lock,
+int zb_stubs_make(const struct zb_plan *plan, const char *box, int locks[2],
 		  struct zb_error *err)
 {
 	struct zb_error local = {0};
@@ -542,6 +544,9 @@ int zb_stubs_make(const struct zb_plan *plan, const char *box, int *lock,
 	/* Under edit.lock nobody can come between. */
 	if (j.alone && flock(running, LOCK_SH))
 		return zb_fail_sys(err, errno, "lock %s", box);
-	*lock = fcntl(running, F_DUPFD_CLOEXEC, 3);
-	return *lock < 0 ? zb_fail_sys(err, errno, "lock %s", box) : 0;
+	locks[0] = fcntl(running, F_DUPFD_CLOEXEC, 3);
+	locks[1] = fcntl(editing, F_DUPFD_CLOEXEC, 3);
+	return locks[0] < 0 || locks[1] < 0
+		       ? zb_fail_sys(err, errno, "lock %s", box)
+		       : 0;
 }

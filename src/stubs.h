@@ -13,11 +13,13 @@
  * and copy plan->data_copies into data/. Empty stubs of earlier starts that
  * @plan does not need are removed, unless another instance runs: removing one
  * would detach its mount.
- * @lock: a descriptor above 2 that holds the box shared until it is closed,
- * when the sandbox is gone. Return: 0; ZB_EPOLICY naming what is in the way
+ * @locks: descriptors above 2. The first holds the box shared until it is
+ * closed, when the sandbox is gone; the second lets no instance that runs put
+ * a link into home/ or data/, until it is closed, when the mounts are made.
+ * Return: 0; ZB_EPOLICY naming what is in the way
  * (a link or a file where a directory must be, and so on), or that the box is
  * busy. */
-int zb_stubs_make(const struct zb_plan *plan, const char *box, int *lock,
+int zb_stubs_make(const struct zb_plan *plan, const char *box, int locks[2],
 		  struct zb_error *err);
 
 #endif

@@ -21,7 +21,9 @@
 #include "platform/linux/filter.h"
 #include "platform/linux/notify.h"
 
+#include "cleanup.h"
 #include "fdutil.h"
+#include "path_match.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -67,6 +69,8 @@ static void release(struct zb_broker *b)
 		close(b->listener);
 	if (b->wake >= 0)
 		close(b->wake);
+	if (b->box >= 0)
+		close(b->box);
 	pthread_rwlock_destroy(&b->plan_lock);
 	pthread_mutex_destroy(&b->lock);
 	pthread_cond_destroy(&b->change);
@@ -392,6 +396,22 @@ static void init_locks(struct zb_broker *b)
 	b->workers.ctx = b;
 }
 
+/* The box that home/ lies in, which other instances have as well. */
+static int open_box(const struct zb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_places; i++) {
+		const struct zb_place *p = &plan->places[i];
+		zb_auto(free) char *dir = NULL;
+
+		if ((p->kind != ZB_PLACE_HOME && p->kind != ZB_PLACE_DATA) ||
+		    !p->is_dir || !p->source)
+			continue;
+		dir = zb_path_dir(p->source);
+		return dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	}
+	return -1;
+}
+
 static int set_up(struct zb_broker *b, int root, struct zb_error *err)
 {
 	const struct zb_broker_config *cfg = &b->cfg;
@@ -408,6 +428,7 @@ static int set_up(struct zb_broker *b, int root, struct zb_error *err)
 		return zb_fail(err, ZB_EUNSUPPORTED,
 			       "this kernel's seccomp notifications have a "
 			       "form that is not known here");
+	b->box = open_box(cfg->plan);
 	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->wake < 0)
 		return zb_fail_sys(err, errno, "eventfd");
@@ -453,6 +474,7 @@ int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 	b->plan = cfg->plan;
 	b->listener = cfg->listener;
 	b->wake = -1;
+	b->box = -1;
 	b->jail.root = -1;
 	b->refs = 1;
 	b->uid = geteuid();

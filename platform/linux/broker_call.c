@@ -408,7 +408,7 @@ bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
 	if (!split(full, parent, out)) {
 		/* What such a name makes or removes, no kernel does; and the
 		 * floor holds for another that is put in its place. */
-		zb_say_continue(c);
+		leave(c, EBUSY);
 		return false;
 	}
 	zb_spot_done(dir);
@@ -490,6 +490,8 @@ bool zb_is_to_make(struct zb_call *c, struct zb_name *out)
 		return false;
 	switch (zb_judge_name(c, ZB_OP_FS_CREATE, out)) {
 	case ZB_ALLOW:
+		if (c->acts)
+			return true;
 		zb_say_continue(c);
 		return false;
 	case ZB_ALLOW_BROKERED:

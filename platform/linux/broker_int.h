@@ -40,6 +40,7 @@ struct zb_broker {
 	struct zb_jail jail;
 	int listener;
 	int wake; /* eventfd: stop */
+	int box;  /* O_PATH of the extension's box, or -1 */
 	uid_t uid;
 	gid_t gid;
 	atomic_bool stopping;

@@ -3,19 +3,53 @@
  * In a private place the kernel does it (CONTINUE): mounts and Landlock allow
  * it nowhere else. In a place that the broker serves alone, the broker does
  * it, relative to a directory of the sandbox that it has resolved and judged,
- * so that the mounts' own flags hold. Else an errno. */
+ * so that the mounts' own flags hold. Else an errno.
+ *
+ * What can put a link in the place of a directory (symlink, link, rename) the
+ * broker does everywhere, and not while another instance of the extension
+ * starts: that one's bubblewrap walks through the same home/ by path, in a
+ * namespace where the host's own / has a name. It holds the box's edit.lock
+ * meanwhile (stubs.h). */
 #include "config.h"
 
 #include "platform/linux/broker_int.h"
 #include "platform/linux/peer.h"
 
+#include "cleanup.h"
 #include "fdutil.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+/* Wait until no other instance is starting, and keep it so until @fd is
+ * closed. Return: false if answered, or to be called again where it may wait.
+ */
+static bool hold_names(struct zb_call *c, int *fd)
+{
+	if (c->b->box < 0)
+		return true;
+	*fd = openat(c->b->box, "edit.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0) {
+		if (errno == ENOENT) /* a box that is gone starts nothing */
+			return true;
+		zb_say_errno(c, EAGAIN);
+		return false;
+	}
+	while (flock(*fd, LOCK_SH | (c->worker ? 0 : LOCK_NB))) {
+		if (errno == EINTR && zb_call_again(c))
+			continue;
+		if (errno == EINTR)
+			c->said = ZB_SAID_SENT;
+		else if (errno != EWOULDBLOCK || !zb_say_later(c))
+			zb_say_errno(c, EAGAIN);
+		return false;
+	}
+	return true;
+}
 
 void zb_call_remove(struct zb_call *c)
 {
@@ -45,7 +79,12 @@ void zb_call_remove(struct zb_call *c)
 /* The text of a link may be anything; only where it lies is judged. */
 static void make_link(struct zb_call *c, const struct zb_name *n)
 {
-	if (zb_arg_path(c, 0, c->full2) && zb_may_act(c))
+	zb_auto(fd) int held = -1;
+
+	if (n->slash && !n->exists)
+		zb_say_errno(c, ENOENT);
+	else if (zb_arg_path(c, 0, c->full2) && hold_names(c, &held) &&
+		 zb_may_act(c))
 		zb_say_result(c, symlinkat(c->full2, n->dir->fd, n->name));
 }
 
@@ -88,6 +127,7 @@ void zb_call_make(struct zb_call *c)
 		zb_refuse_set_id(c);
 		return;
 	}
+	c->acts = c->row->fixed == S_IFLNK;
 	if (zb_is_to_make(c, &n))
 		make(c, &n, mode);
 }
@@ -115,13 +155,26 @@ static bool moves_patterns(const struct zb_call *c, const struct zb_name *n)
 	return n->exists && S_ISDIR(n->mode) && m && m->carved;
 }
 
+static void rename_names(struct zb_call *c, const struct zb_name *a,
+			 const struct zb_name *b)
+{
+	bool is_dir = a->exists && S_ISDIR(a->mode);
+	zb_auto(fd) int held = -1;
+
+	if (a->exists && !is_dir && (a->slash || b->slash))
+		zb_say_errno(c, ENOTDIR);
+	else if (hold_names(c, &held) && zb_may_act(c))
+		zb_say_result(c, syscall(SYS_renameat2, a->dir->fd, a->name,
+					 b->dir->fd, b->name, zb_arg_flags(c)));
+}
+
 void zb_call_rename(struct zb_call *c)
 {
-	uint32_t flags = zb_arg_flags(c);
 	struct zb_name a, b;
 	enum zb_verdict va, vb;
 	enum zb_op op;
 
+	c->acts = true;
 	if (!two_names(c, ZB_OP_FS_RENAME, ZB_OP_FS_RENAME, &a, &b))
 		return;
 	if (a.dir->mnt != b.dir->mnt) {
@@ -137,13 +190,10 @@ void zb_call_rename(struct zb_call *c)
 	else if (vb == ZB_DENY)
 		zb_refuse_name(c, ZB_OP_FS_RENAME, &b, c->asked2,
 			       ZB_ASK_CREATE);
-	else if (zb_stricter(va, vb) == ZB_ALLOW)
-		zb_say_continue(c);
 	else if (moves_patterns(c, &a) || moves_patterns(c, &b))
 		zb_say_errno(c, EXDEV);
-	else if (zb_may_act(c))
-		zb_say_result(c, syscall(SYS_renameat2, a.dir->fd, a.name,
-					 b.dir->fd, b.name, flags));
+	else
+		rename_names(c, &a, &b);
 }
 
 /* The source of linkat(2), into @c->found: a path, or a descriptor. */
@@ -163,6 +213,11 @@ static bool link_source(struct zb_call *c, uint32_t flags)
 			return false;
 		return zb_locate(c, ZB_OP_FS_READ, c->asked, c->full,
 				 flags & AT_SYMLINK_FOLLOW, ZB_ASK_EXISTS, f);
+	}
+	/* Not followed it is a link of /proc, which lies nowhere else. */
+	if (c->asked[0] && !(flags & AT_SYMLINK_FOLLOW)) {
+		zb_say_errno(c, EXDEV);
+		return false;
 	}
 	zb_spot_done(f);
 	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, fd), f);
@@ -184,12 +239,12 @@ static enum zb_verdict judge_source(struct zb_call *c)
 
 void zb_call_link(struct zb_call *c)
 {
-	uint32_t flags = zb_arg_flags(c);
 	char link[ZB_FD_LINK];
-	enum zb_verdict v;
 	struct zb_name n;
+	zb_auto(fd) int held = -1;
 
-	if (!link_source(c, flags) ||
+	c->acts = true;
+	if (!link_source(c, zb_arg_flags(c)) ||
 	    !zb_arg_spell(c, c->row->dir2, c->row->path2, c->asked2,
 			  c->full2) ||
 	    !zb_locate_name(c, ZB_OP_FS_CREATE, c->asked2, c->full2,
@@ -204,13 +259,12 @@ void zb_call_link(struct zb_call *c)
 				ZB_ASK_NOTHING);
 		return;
 	}
-	v = zb_judge_name(c, ZB_OP_FS_CREATE, &n);
-	if (v == ZB_DENY) {
+	if (zb_judge_name(c, ZB_OP_FS_CREATE, &n) == ZB_DENY) {
 		zb_refuse_name(c, ZB_OP_FS_CREATE, &n, c->asked2,
 			       ZB_ASK_CREATE);
-	} else if (v == ZB_ALLOW) {
-		zb_say_continue(c);
-	} else if (zb_may_act(c)) {
+	} else if (n.slash && !n.exists) {
+		zb_say_errno(c, ENOENT);
+	} else if (hold_names(c, &held) && zb_may_act(c)) {
 		zb_fd_link(c->found.fd, link);
 		zb_say_result(c, linkat(AT_FDCWD, link, n.dir->fd, n.name,
 					AT_SYMLINK_FOLLOW));

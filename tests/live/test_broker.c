@@ -9,7 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -455,6 +457,62 @@ static void names(void)
 	       "names that are none are left alone");
 }
 
+static void *let_go(void *fd)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* While another instance starts, no name becomes a link. */
+static void links_wait(void)
+{
+	const char *home = box_path("home"), *lock = box_path("edit.lock");
+	const struct {
+		const char *name;
+		bool waits;
+		const char *line;
+	} rows[] = {
+		{"symlink", true,
+		 box_text("call %d s:x %d s:%s/w1", (int)SYS_symlinkat, CWD,
+			  home)},
+		{"link", true,
+		 box_text("call %d %d s:%s/w1 %d s:%s/w2 0", (int)SYS_linkat,
+			  CWD, home, CWD, home)},
+		{"rename", true,
+		 box_text("call %d %d s:%s/w2 %d s:%s/w3 0", (int)SYS_renameat2,
+			  CWD, home, CWD, home)},
+		{"mkdir", false,
+		 box_text("call %d %d s:%s/w4 0700", (int)SYS_mkdirat, CWD,
+			  home)},
+	};
+
+	box_file(lock, "", 0600);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		int fd = open(lock, O_RDWR | O_CLOEXEC), err;
+		struct timespec a, b;
+		pthread_t t;
+		long ms;
+
+		if (fd < 0 || flock(fd, LOCK_EX) ||
+		    pthread_create(&t, NULL, let_go, &fd)) {
+			tap_ok(false, "%s: lock", rows[i].name);
+			continue;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		box_tell(&box, &err, NULL, "%s", rows[i].line);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		pthread_join(t, NULL);
+		ms = (b.tv_sec - a.tv_sec) * 1000 +
+		     (b.tv_nsec - a.tv_nsec) / 1000000;
+		tap_ok(!err && (ms > 300) == rows[i].waits,
+		       "%s %s for an instance that starts (%ld ms, errno %d)",
+		       rows[i].name, rows[i].waits ? "waits" : "does not wait",
+		       ms, err);
+	}
+	unlink(lock);
+}
+
 static void metadata(void)
 {
 	const char *n = box_path("data/n");
@@ -856,6 +914,7 @@ int main(void)
 	injected();
 	writing();
 	names();
+	links_wait();
 	metadata();
 	by_descriptor();
 	programs();

@@ -60,6 +60,11 @@ int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 		       target->name);
 }
 
+void zb_prepared_started(struct zb_prepared *p)
+{
+	(void)p;
+}
+
 void zb_prepared_done(struct zb_prepared *p)
 {
 	zb_manifest_done(&p->manifest);

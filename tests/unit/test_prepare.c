@@ -526,7 +526,15 @@ static void locks_are_held_and_given_back(void **state)
 	refused(&f, PREPARE(&f, .name = "x"), ZB_EPOLICY, "not installed");
 	assert_int_equal(fcntl(held, F_GETFD), -1);
 	close(fd);
+	/* The names in the box are held until the mounts are made. */
+	ok(&f, PREPARE(&f, .name = "w"));
+	held = f.p.lock_fds[1];
+	assert_true(held > 2);
+	zb_prepared_started(&f.p);
+	assert_int_equal(fcntl(held, F_GETFD), -1);
+	zb_prepared_started(&f.p);
 	/* One that was never prepared does not close descriptor 0. */
+	zb_prepared_started(&never);
 	zb_prepared_done(&never);
 	assert_int_not_equal(fcntl(0, F_GETFD), -1);
 	zb_prepared_done(NULL);

@@ -7,6 +7,7 @@
 #include "tmphome.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 struct fixture {
@@ -85,11 +86,18 @@ static void add_all(struct fixture *f)
 	add(f, ZB_PLACE_GRANT, "/h/.vm/lib/sub", zb_strdup("/x/y"), NULL, true);
 }
 
+/* As if the mounts were made at once. */
 static int make(struct fixture *f, int *fd, struct zb_error *err)
 {
+	int locks[2] = {-1, -1};
+	int rc;
+
 	*err = (struct zb_error){0};
-	*fd = -1;
-	return zb_stubs_make(&f->plan, f->box, fd, err);
+	rc = zb_stubs_make(&f->plan, f->box, locks, err);
+	*fd = locks[0];
+	if (locks[1] >= 0)
+		close(locks[1]);
+	return rc;
 }
 
 /* Type of @name in the box: 'd', 'f', 'l', '-' absent. */
@@ -122,6 +130,28 @@ static void makes_what_the_plan_needs(void **state)
 	/* A second start finds everything in place. */
 	assert_int_equal(make(&f, &fd, &err), 0);
 	close(fd);
+	uproot(&f);
+}
+
+/* Until the mounts are made nobody gives a name to a link. */
+static void holds_the_names(void **state)
+{
+	struct fixture f = plant(*state);
+	zb_auto(free) char *path = zb_strf("%s/edit.lock", f.box);
+	int locks[2] = {-1, -1}, fd;
+	struct zb_error err;
+
+	add_all(&f);
+	assert_int_equal(zb_stubs_make(&f.plan, f.box, locks, &err), 0);
+	assert_true(locks[1] > 2);
+	assert_int_equal(fcntl(locks[1], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), -1);
+	close(locks[1]);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+	close(fd);
+	close(locks[0]);
 	uproot(&f);
 }
 
@@ -320,6 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_tmp(makes_what_the_plan_needs),
+		with_tmp(holds_the_names),
 		with_tmp(removes_what_is_needed_no_more),
 		with_tmp(a_filled_file_is_not_removed),
 		with_tmp(a_running_instance_keeps_its_stubs),
