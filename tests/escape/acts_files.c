@@ -138,6 +138,12 @@ static int make_symlink(char **a, struct say *s)
 	return symlink(a[0], a[1]) ? errno : 0;
 }
 
+static int make_link(char **a, struct say *s)
+{
+	(void)s;
+	return link(a[0], a[1]) ? errno : 0;
+}
+
 static int make_dir(char **a, struct say *s)
 {
 	(void)s;
@@ -414,6 +420,7 @@ const struct act acts_files[] = {
 	{"remove", 1, remove_path},
 	{"rename", 2, rename_path},
 	{"symlink", 2, make_symlink},
+	{"link", 2, make_link},
 	{"mkdir", 1, make_dir},
 	{"list", 1, list},
 	{"exists", 1, exists},

@@ -415,6 +415,46 @@ def stub_beside(w, f):
     same(f, before)
 
 
+@attempt("a link put in the way while another instance starts")
+def while_starting(w, f):
+    """Two agents at once have one private HOME, and bubblewrap finds the
+    places of the second in it by name: while it does, with the box's
+    edit.lock held, the first must not be able to make a name a link."""
+    os.symlink(f.ext, w.path("esc"))
+    w.install("esc")
+    x = w.wrap("esc")
+    x.handshake()
+    x.until("ready")
+
+    def act(*argv):
+        x.send({"type": "tool_call", "id": "-".join(argv), "name": "act",
+                "args": {"argv": f.fill(argv)}})
+
+    def text(seconds):
+        try:
+            return x.until("tool_result", seconds)["content"][0]["text"]
+        except TimeoutError:
+            return "waits"
+    for i, a in enumerate((["symlink", "{outside}", "{home}/%s"],
+                           ["rename", "{home}/a0", "{home}/%s"],
+                           ["link", "{home}/a0", "{home}/%s"])):
+        act("create", "{home}/a0")
+        text(10)
+        act(*[p.replace("%s", "b%d" % i) for p in a])
+        w.equal(text(10), "ok", "control: " + a[0])
+        act("create", "{home}/a0")
+        text(10)
+        with open(w.zot_home + "/zotbox/esc/edit.lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            act(*[p.replace("%s", "c%d" % i) for p in a])
+            w.equal(text(0.5), "waits", "attempt: " + a[0])
+            w.check(not os.path.lexists(w.zot_home +
+                                        "/zotbox/esc/home/c%d" % i),
+                    "nothing is there yet")
+        w.equal(text(10), "ok", "cause: the lock")
+    x.shutdown()
+
+
 @attempt("a tree that its removal would follow")
 def removal(w, f):
     v = f.vars
