@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
 from zbtest import *
+from gobuild import go_build
 
 SHELL = r'''
 echo '{"type":"hello","name":"%(name)s","version":"1","capabilities":["tools"]}'
@@ -224,12 +225,9 @@ def go(w):
     script(w, "gox", "", "")
     w.write("gosrc/main.go", GO)
     w.write("gosrc/go.mod", "module x\n")
-    env = dict(w.env, GOCACHE=w.path("gocache"), GOFLAGS="", CGO_ENABLED="0")
-    r = subprocess.run(["go", "build", "-o", w.path("gox/main"), "."],
-                       cwd=w.path("gosrc"), env=env, capture_output=True,
-                       text=True)
-    if r.returncode:
-        w.skip("gox", "go build: " + r.stderr.strip().replace("\n", " ")[:200])
+    why = go_build(w.path("gosrc"), w.path("gox/main"))
+    if why:
+        w.skip("gox", "cannot be built: " + why)
         return
     answers(w, "gox", "1970")
 

@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
 from zbtest import *
+from gobuild import go_build
 
 HERE = os.path.join(SRC, "tests/live/keepers")
 
@@ -21,26 +22,26 @@ def copy(w, name, program, line1=""):
     return {"exec": "./" + program}
 
 
-def build(w, name, argv, env=None):
-    os.makedirs(w.path(name), exist_ok=True)
-    r = subprocess.run(argv, capture_output=True, text=True, env=env,
-                       cwd=w.path(name))
-    if r.returncode:
-        w.skip(name, "cannot be built: " + r.stderr.strip()[:200])
-    return r.returncode == 0 and {"exec": "./keeper"}
+def built(w, name, why):
+    if why:
+        w.skip(name, "cannot be built: " + why)
+        return None
+    return {"exec": "./keeper"}
 
 
 def c(w, name):
-    return build(w, name, os.environ.get("ZB_CC", "cc").split() + [
-        "-O1", "-o", "keeper", os.path.join(HERE, "keeper.c")])
+    os.makedirs(w.path(name))
+    r = subprocess.run(os.environ.get("ZB_CC", "cc").split() + [
+        "-O1", "-o", w.path(name + "/keeper"), os.path.join(HERE, "keeper.c")],
+        capture_output=True, text=True)
+    return built(w, name, r.returncode and r.stderr.strip()[:200])
 
 
 def go(w, name):
-    return build(w, name, [
-        shutil.which("go"), "build", "-o", "keeper",
-        os.path.join(HERE, "keeper.go")], dict(
-            os.environ, GOCACHE=w.path("cache"), GOFLAGS="", CGO_ENABLED="0",
-            GO111MODULE="off", GOTOOLCHAIN="local", HOME=w.dir))
+    os.makedirs(w.path(name))
+    w.write("source/go.mod", "module keeper\n\ngo 1.18\n")
+    shutil.copy(os.path.join(HERE, "keeper.go"), w.path("source"))
+    return built(w, name, go_build(w.path("source"), w.path(name + "/keeper")))
 
 
 def found_python(w, name):

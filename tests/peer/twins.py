@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
+from gobuild import go_build
 from zbtest import SRC, SYSTEM_PATH
 
 HERE = os.path.join(SRC, "tests/peer")
@@ -58,19 +59,13 @@ def build(twin, to, top):
     source = os.path.join(HERE, "twins", twin)
     shutil.copytree(source, to)
     subprocess.run(["chmod", "-R", "u+w", top], check=True)
-    kind, env = PROGRAMS.get(twin), None
-    if kind == "c":
-        argv = os.environ.get("ZB_CC", "cc").split() + [
-            "-O1", "-o", os.path.join(to, twin),
-            os.path.join(source, twin + ".c")]
-    elif kind == "go":
-        argv = [shutil.which("go"), "build", "-o", twin, "."]
-        env = dict(os.environ, GOCACHE=top + "/cache", GOFLAGS="",
-                   CGO_ENABLED="0", GO111MODULE="on", GOPROXY="off",
-                   GOTOOLCHAIN="local", HOME=top)
-    else:
+    if PROGRAMS.get(twin) == "go":
+        return go_build(to, os.path.join(to, twin)) or to
+    if PROGRAMS.get(twin) != "c":
         return to
-    r = subprocess.run(argv, cwd=to, env=env, capture_output=True, text=True)
+    r = subprocess.run(os.environ.get("ZB_CC", "cc").split() + [
+        "-O1", "-o", os.path.join(to, twin),
+        os.path.join(source, twin + ".c")], capture_output=True, text=True)
     return to if not r.returncode else r.stderr.strip()[:300] or "failed"
 
 
