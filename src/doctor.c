@@ -155,9 +155,29 @@ static void last_session(struct zb_patient *p, const struct zb_store *store)
 			     err.msg);
 }
 
-static void warn_unconfined(struct zb_patient *p)
+/* How what zot starts bare is confined: the way back, if it was installed by
+ * zotbox; removing it would delete what may be the only copy. */
+static char *remedy(const struct zb_store *store, const struct zb_found *f)
+{
+	const char *base = strrchr(f->dir, '/');
+	zb_auto(free) char *shipped = NULL;
+
+	if (f->scope != ZB_FOUND_GLOBAL)
+		return zb_strdup("");
+	if (base && zb_name_valid(base + 1))
+		shipped = zb_store_box(store, base + 1, "manifest.json");
+	if (shipped && !access(shipped, F_OK))
+		return zb_strf(" (to confine it again: zotbox ext doctor %s "
+			       "--repair)",
+			       base + 1);
+	return zb_strdup(" (to confine it: move its directory elsewhere, then "
+			 "zotbox ext install that)");
+}
+
+static void warn_unconfined(struct zb_patient *p, const struct zb_store *store)
 {
 	const struct zb_found *f = p->found;
+	zb_auto(free) char *how = remedy(store, f);
 
 	if (!f->policy || strcmp(f->policy, "unconfined") != 0)
 		return;
@@ -165,16 +185,10 @@ static void warn_unconfined(struct zb_patient *p)
 		zb_strv_add(&p->warnings, "unconfined: if zot starts it, then "
 					  "with all of your rights");
 	else
-		zb_strv_addf(
-			&p->warnings,
-			"unconfined: zot starts it with all of your "
-			"rights; here it is examined under strict%s",
-			f->scope == ZB_FOUND_GLOBAL
-				? " (confine it: zotbox ext doctor --repair "
-				  "if it was unwrapped; else keep a copy, "
-				  "zotbox ext remove, and zotbox ext install "
-				  "the copy)"
-				: "");
+		zb_strv_addf(&p->warnings,
+			     "unconfined: zot starts it with all of your "
+			     "rights; here it is examined under strict%s",
+			     how ? how : "");
 }
 
 /* Everything that is known without starting it. */
@@ -186,7 +200,7 @@ static void examine_still(struct round *r, struct zb_patient *p,
 	p->status = "ok";
 	p->log = zb_strf("%s/ext-%s.log", r->store->logs, f->name);
 	fill_target(t, p, r->project);
-	warn_unconfined(p);
+	warn_unconfined(p, r->store);
 	if (f->problem) {
 		bad(p, "error");
 		zb_strv_add(&p->errors, f->problem);

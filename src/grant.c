@@ -9,6 +9,7 @@
 #include "grant.h"
 
 #include "cleanup.h"
+#include "fdutil.h"
 #include "prepare.h"
 #include "scope.h"
 #include "text.h"
@@ -20,6 +21,8 @@
 
 /* Wishes tried one by one; beyond, they stand or fall together. */
 #define MAX_SINGLE 64
+
+#define LOCK_WAIT_MS 5000
 
 /* "PATH:6: ..." reads "scope.json:6: ...": the file of the trial is gone. */
 static void rename_file(struct zb_error *err, const char *path)
@@ -59,12 +62,16 @@ int zb_grant_try(const struct zb_store *s, const char *name,
 		.mean_it = mean_it,
 		.held = held,
 	};
+	zb_auto(fd) int lock = -1;
 	int rc;
 
 	if (!trial)
 		return zb_fail(err, ZB_ELIMIT, "out of memory");
-	rc = zb_write_file_atomic(trial, zb_buf_str(text), text->len, 0600,
-				  err);
+	/* While it is held, nobody takes the file for a left-over. */
+	rc = held ? 0 : zb_store_lock(s, name, false, LOCK_WAIT_MS, &lock, err);
+	if (!rc)
+		rc = zb_write_file_atomic(trial, zb_buf_str(text), text->len,
+					  0600, err);
 	if (!rc)
 		rc = zb_prepare(&p, s, &t, err);
 	if (rc)

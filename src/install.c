@@ -297,7 +297,8 @@ static int is_installed(const struct job *j, struct zb_error *err)
 	else
 		zb_fail(err, ZB_EPOLICY,
 			"\"%s\" is there already in %s (%s), not installed "
-			"by zotbox; remove it first: zotbox ext remove %s",
+			"by zotbox; move it elsewhere first, or remove it: "
+			"zotbox ext remove %s",
 			name, j->ext, f.problem ? f.problem : f.policy, name);
 	zb_lock_done(&l);
 	zb_found_clear(&f);

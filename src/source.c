@@ -322,6 +322,7 @@ static void git_environment(const char *protocols)
 		{"GIT_LFS_SKIP_SMUDGE", "1"},
 		{"GIT_CONFIG_NOSYSTEM", "1"},
 		{"GIT_ATTR_NOSYSTEM", "1"},
+		{"GIT_NO_LAZY_FETCH", "1"},
 		{"GIT_ALLOW_PROTOCOL", protocols},
 		{"LC_ALL", "C"},
 	};

@@ -153,6 +153,39 @@ def from_git(w):
     w.check(not os.path.exists(marker), "nothing ran")
 
 
+@test("a repository that would have its reader run something", needs="git")
+def evil_repository(w):
+    """Objects are missing, and a program is named that would fetch them."""
+    hello(w, "ev")
+    repo(w, "ev")
+    git(w, "clone", "-q", "--bare", w.path("ev"), w.path("ev.git"))
+    blob = git(w, "rev-parse", "HEAD:main.py", cwd=w.path("ev")).strip()
+    path = w.path("ev.git/objects/%s/%s" % (blob[:2], blob[2:]))
+    for pack in os.listdir(w.path("ev.git/objects/pack")):
+        if pack.endswith(".pack"):
+            os.rename(w.path("ev.git/objects/pack/" + pack), w.path("p.pack"))
+    if os.path.exists(w.path("p.pack")):
+        for left in os.listdir(w.path("ev.git/objects/pack")):
+            os.unlink(w.path("ev.git/objects/pack/" + left))
+        with open(w.path("p.pack")) as f:
+            subprocess.run(["git", "unpack-objects", "-q"], stdin=f,
+                           cwd=w.path("ev.git"), env=w.env, check=True)
+    os.unlink(path)
+    marker = w.path("marker")
+    for key, value in (("core.repositoryFormatVersion", "1"),
+                       ("extensions.partialClone", "origin"),
+                       ("remote.origin.promisor", "true"),
+                       ("remote.origin.url", w.path("ev")),
+                       ("remote.origin.uploadpack", "touch %s;" % marker),
+                       ("uploadpack.packObjectsHook", "touch %s;" % marker),
+                       ("core.fsmonitor", "touch %s;" % marker),
+                       ("core.sshCommand", "touch %s;" % marker)):
+        git(w, "config", key, value, cwd=w.path("ev.git"))
+    refused(w, 1, "it", w.path("ev.git"), text="git clone failed")
+    refused(w, 1, "it, by URL", "file://" + w.path("ev.git"))
+    w.check(not os.path.exists(marker), "nothing ran")
+
+
 @test("a .git in a local source", needs="git")
 def local_git(w):
     hello(w, "gm")
