@@ -27,13 +27,7 @@
 #include "evaluator.h"
 #include "fdutil.h"
 #include "frame.h"
-#ifdef __linux__
-#include "platform/linux/layers.h"
-#else
-static const struct {
-	bool mediator;
-} zb_layers = {true};
-#endif
+#include "layers.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

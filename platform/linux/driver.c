@@ -14,11 +14,11 @@
 #include "cleanup.h"
 #include "enforce.h"
 #include "fdutil.h"
+#include "layers.h"
 #include "platform/linux/broker.h"
 #include "platform/linux/bwrap_args.h"
 #include "platform/linux/driver.h"
 #include "platform/linux/launch.h"
-#include "platform/linux/layers.h"
 #include "platform/linux/limits.h"
 #include "platform/linux/probe.h"
 

@@ -20,11 +20,11 @@
 
 #include "cleanup.h"
 #include "fdutil.h"
+#include "layers.h"
 #include "platform/linux/bwrap_args.h"
 #include "platform/linux/filter.h"
 #include "platform/linux/landlock_rules.h"
 #include "platform/linux/launch.h"
-#include "platform/linux/layers.h"
 #include "platform/linux/limits.h"
 
 #include <fcntl.h>

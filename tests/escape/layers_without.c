@@ -1,9 +1,9 @@
 /* layers_without.c - one layer taken out (-DWITHOUT_netns=1...): linked into a
- * program of the suite in place of platform/linux/layers.c, to show that an
+ * program of the suite in place of src/layers.c, to show that an
  * attempt then succeeds. Never part of what is installed. */
 #include "config.h"
 
-#include "platform/linux/layers.h"
+#include "layers.h"
 
 #ifndef WITHOUT_mounts
 #define WITHOUT_mounts 0

@@ -1,5 +1,5 @@
 /* layers.c - the shipped answer: every layer. */
-#include "platform/linux/layers.h"
+#include "layers.h"
 
 const struct zb_layers zb_layers = {
 	.mounts = true,
