@@ -310,27 +310,36 @@ static int mark_chosen(const struct zb_found_list *all, const char *name,
 	return 0;
 }
 
-/* Keep of @all what the operands name; an unknown name is an error. */
-static int choose(struct zb_found_list *all, const struct zb_args *a,
-		  struct zb_error *err)
+static int keep_marked(struct zb_found_list *all, const struct zb_args *a,
+		       bool *chosen, struct zb_error *err)
 {
-	zb_auto(free) bool *chosen = calloc(all->n + 1, sizeof(*chosen));
 	size_t n = 0;
-	int rc = 0;
 
-	if (!a->n_args)
-		return 0;
-	if (!chosen)
-		return zb_fail(err, ZB_ELIMIT, "out of memory");
-	for (size_t i = 0; !rc && i < a->n_args; i++)
-		rc = mark_chosen(all, a->arg[i], chosen, err);
-	for (size_t i = 0; !rc && i < all->n; i++)
+	for (size_t i = 0; i < a->n_args; i++)
+		if (mark_chosen(all, a->arg[i], chosen, err))
+			return err->code;
+	for (size_t i = 0; i < all->n; i++)
 		if (!chosen[i])
 			zb_found_clear(&all->v[i]);
 		else if (n++ != i)
 			all->v[n - 1] = all->v[i];
-	if (!rc)
-		all->n = n;
+	all->n = n;
+	return 0;
+}
+
+/* Keep of @all what the operands name; an unknown name is an error. */
+static int choose(struct zb_found_list *all, const struct zb_args *a,
+		  struct zb_error *err)
+{
+	bool *chosen;
+	int rc = 0;
+
+	if (!a->n_args)
+		return 0;
+	chosen = calloc(all->n + 1, sizeof(*chosen));
+	rc = chosen ? keep_marked(all, a, chosen, err)
+		    : zb_fail(err, ZB_ELIMIT, "out of memory");
+	free(chosen);
 	return rc;
 }
 
