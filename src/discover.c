@@ -46,18 +46,13 @@ void zb_found_list_done(struct zb_found_list *l)
 char *zb_box_policy(const struct zb_store *store, const char *box)
 {
 	zb_auto(free) char *path = zb_store_box(store, box, "scope.json");
-	struct zb_buf text = {0};
-	struct zb_scope scope = {0};
+	struct zb_chain c = {0};
 	char *word = NULL;
 
-	if (path && !zb_read_file(path, MANIFEST_MAX, &text, NULL) &&
-	    !zb_scope_parse(&scope, path, zb_buf_str(&text), text.len, NULL,
-			    NULL)) {
-		word = zb_strf("%s%s", scope.extends ? scope.extends : "none",
-			       zb_scope_says_more(&scope) ? "+scope" : "");
-		zb_scope_done(&scope);
-	}
-	zb_buf_done(&text);
+	if (path && !zb_chain_add_file(&c, path, "scope.json", NULL, NULL) &&
+	    c.preset)
+		word = zb_strf("%s%s", c.preset, c.more ? "+scope" : "");
+	zb_chain_done(&c);
 	return word ? word : zb_strdup("unknown");
 }
 
@@ -145,6 +140,9 @@ static void look_at_wrapped(struct zb_found *f, const struct zb_store *store)
 	if (why)
 		f->problem = zb_strdup(why);
 	f->policy = f->wrapped ? zb_box_policy(store, f->name) : zb_strdup("-");
+	if (!f->problem && f->policy && !strcmp(f->policy, "unknown"))
+		f->problem = zb_strdup("its scope cannot be read: it does not "
+				       "start");
 }
 
 /* The manifest and what follows from it; trouble becomes @f->problem. What we

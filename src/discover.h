@@ -57,8 +57,8 @@ int zb_discover_installed(const struct zb_found_list *l, const char *name,
 bool zb_found_is_wrapping(const struct zb_found *f);
 /* "project", "global", "path". Static. */
 const char *zb_found_scope_name(enum zb_found_scope s);
-/* Policy of the box of NAME @box in a word: what scope.json extends, and
- * "+scope" if it says more. Heap; "unknown" if it cannot be read. */
+/* Policy in a word of the box @name: the preset that its scope rests on, and
+ * "+scope" if some file says more. Heap; "unknown" if it cannot be read. */
 char *zb_box_policy(const struct zb_store *store, const char *box);
 /* Append one row as a JSON object without the braces: the members name scope
  * version enabled language description dir wrapped policy problem. */

@@ -413,6 +413,23 @@ static int compare_list(struct job *j, const char *key,
 	return 0;
 }
 
+static int compare_env_set(struct job *j, const struct zb_scope *asked,
+			   const struct zb_scope *granted)
+{
+	for (size_t i = 0; i < asked->n_env_set; i++) {
+		const struct zb_env_set *a = &asked->env_set[i];
+		bool same = false;
+
+		for (size_t k = 0; k < granted->n_env_set && !same; k++)
+			same = !strcmp(a->name, granted->env_set[k].name) &&
+			       !strcmp(a->value, granted->env_set[k].value);
+		if (!same && zb_strv_addf(&j->out->requested, "env.set %s=%s",
+					  a->name, a->value))
+			return no_memory(j);
+	}
+	return 0;
+}
+
 static int compare_verb(struct job *j, enum zb_verb v)
 {
 	const struct zb_switch *asked = &j->asked.verbs[v];
@@ -490,6 +507,8 @@ static int compare_asked(struct job *j)
 				  lists[i].granted, lists[i].also);
 	if (!rc && a->state_set && a->state_beside && !g->state_beside)
 		rc = ask_for(j, "fs.state", "beside");
+	if (!rc)
+		rc = compare_env_set(j, a, g);
 	for (int v = 0; !rc && v < ZB_VERB_COUNT; v++)
 		if (v != ZB_VERB_INTERCEPT)
 			rc = compare_verb(j, (enum zb_verb)v);

@@ -529,10 +529,10 @@ def policies(w):
             text="net.connect")
     base = w.write("pol/base.json", json.dumps(
         {"zotbox": 1, "extends": "standard", "env": {"pass": ["X"]}}))
-    install("a file", 0, "--policy", base, policy=base + "",
+    install("a file", 0, "--policy", base, policy="standard+scope",
             scope={"zotbox": 1, "extends": base})
     install("a file, from here", 0, "--policy", "../pol/base.json",
-            policy=base)
+            policy="standard+scope")
     bad = w.write("bad.json", '{"zotbox":1,"fs":{"reed":[]}}')
     install("a bad file", 2, "--policy", bad, text=["reed", "read"])
     over = w.scope("over", {"env": {"pass": ["Y"]}})
@@ -547,11 +547,20 @@ def policies(w):
             text=['extends "standard"', '--policy says "strict"'])
     rel = w.write("pol/rel.json",
                   '{\n\t"zotbox": 1,\n\t"extends": "base.json"\n}\n')
-    install("relative to the file", 0, "--scope", rel, policy=base,
+    install("relative to the file", 0, "--scope", rel,
+            policy="standard+scope",
             scope={"zotbox": 1, "extends": base})
     install("nowhere", 2, "--scope", w.write(
         "pol/lost.json", '{"zotbox":1,"extends":"lost2.json"}'),
         text="no such file")
+    lost = w.write("pol/lost.json", '{"zotbox":1}')
+    w.zotbox("ext", "install", d, "--policy", lost)
+    os.unlink(lost)
+    row = rows(w)["p"]
+    w.equal((row["policy"], row["problem"]),
+            ("unknown", "its scope cannot be read: it does not start"),
+            "a policy that went away")
+    w.zotbox("ext", "remove", "p", "-y")
     obs = w.scope("obs", {"extends": "observe"})
     install("observe by the back door", 3, "--scope", obs, text="--yes")
     install("no scope file", 2, "--scope", w.path("none.json"))
@@ -585,7 +594,7 @@ ASKED = {"zotbox": 1, "why": "because", "fs": {
                  "intercept": {"tool_call": ["block", "modify:bash"]},
                  "panels": "any", "on_failure": "block"},
     "limits": {"memory": "2G"}}
-CAN = {"fs.read ~/notes", "fs.read ~/it's", "fs.exec sh", "env.pass ASKED",
+CAN = {"env.set E=1", "fs.read ~/notes", "fs.read ~/it's", "fs.exec sh", "env.pass ASKED",
        "protocol.submit true", "protocol.slash /x",
        "protocol.events turn_start", "protocol.intercept.tool_call block",
        "protocol.panels any", "protocol.on_failure block",
