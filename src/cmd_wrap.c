@@ -96,8 +96,10 @@ static void log_plain(const char *name, const char *text)
 		size_t n = strcspn(p, "\n");
 
 		zb_buf_adds(&out, "[zotbox] ");
-		if (p == text)
-			zb_buf_addf(&out, "%s: ", name);
+		if (p == text) {
+			zb_cmd_visible(&out, name, strlen(name));
+			zb_buf_adds(&out, ": ");
+		}
 		zb_cmd_visible(&out, p, n);
 		zb_buf_addc(&out, '\n');
 		p += n + (p[n] == '\n');

@@ -78,6 +78,9 @@ def refused(w):
     w.equal((r.rc, r.out), (3, ""), "not installed", r)
     w.contains(r.err, '[zotbox] none: no extension "none" is installed')
     w.equal(w.zotbox("wrap", "../e", cwd=d).rc, 2, "no name")
+    r = w.zotbox("wrap", "\x1b]0;a\x07\n[zotbox] b", cwd=d)
+    w.equal((r.rc, "\x1b" in r.err, r.err.count("\n[")), (2, False, 0),
+            "a manifest's own words are shown, not sent", r)
     w.equal(w.zotbox("wrap", cwd=d).rc, 2, "no argument")
     os.symlink(d, w.path("link"))
     p = w.spawn([ZOTBOX, "wrap", "e"], cwd=w.path("link"), stdin=-1,
