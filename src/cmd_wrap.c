@@ -97,7 +97,7 @@ static void log_plain(const char *name, const char *text)
 
 		zb_buf_adds(&out, "[zotbox] ");
 		if (p == text) {
-			zb_cmd_visible(&out, name, strlen(name));
+			zb_text_escape(&out, name, strlen(name), 100);
 			zb_buf_adds(&out, ": ");
 		}
 		zb_cmd_visible(&out, p, n);
