@@ -18,12 +18,16 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <utime.h>
 
 #define XATTR_VALUE_MAX 65536 /* as the kernel has it */
 #define XATTR_NAME	256
 #define ST_READONLY	1 /* in statfs f_flags */
+/* Majors of the terminals of a devpts. */
+#define PTY_FIRST 136
+#define PTY_LAST  143
 
 /* The object of a call by path, into @c->found. Return: false if answered. */
 static bool subject(struct zb_call *c, enum zb_op op, enum zb_ask ask)
@@ -40,6 +44,37 @@ static bool may_be_changed(struct zb_call *c)
 		return zb_may_act(c);
 	zb_refuse_found(c, ZB_OP_FS_META, &c->found, c->asked, ZB_ASK_OWNER);
 	return false;
+}
+
+/* /dev/null and its like are the host's own, and their mounts cannot be
+ * read-only (bwrap's would be nodev as well): for root, who owns them, a
+ * change of mode would be one for everybody. A terminal is the sandbox's.
+ * Return: true if so, and refused. */
+static bool is_host_device(struct zb_call *c)
+{
+	struct zb_spot *f = &c->found;
+	struct stat st;
+	unsigned m;
+
+	if (!S_ISCHR(f->mode) && !S_ISBLK(f->mode))
+		return false;
+	m = fstat(f->fd, &st) ? 0 : major(st.st_rdev);
+	if (S_ISCHR(f->mode) && m >= PTY_FIRST && m <= PTY_LAST)
+		return false;
+	if (zb_spot_name(&c->b->jail, f)) {
+		zb_say_errno(c, EPERM);
+		return true;
+	}
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_META,
+			     .asked = f->path,
+			     .target = f->path,
+			     .place = f->place,
+			     .exists = true,
+			     .err = EPERM,
+			     .why = "the device is the host's own",
+		     });
+	return true;
 }
 
 /* A descriptor of the caller, for calls on descriptors. Return: false if
@@ -61,6 +96,8 @@ static bool writable_fd(struct zb_call *c, int peer_fd)
 		zb_say_errno(c, EBADF);
 		return false;
 	}
+	if (is_host_device(c))
+		return false;
 	if (fstatfs(f->fd, &fs) || !(fs.f_flags & ST_READONLY))
 		return true;
 	if (zb_spot_name(&c->b->jail, f)) {
@@ -302,28 +339,36 @@ static bool attribute(struct zb_call *c, char name[XATTR_NAME])
 	return false;
 }
 
-void zb_call_setxattr(struct zb_call *c)
+/* The arguments of a setxattr; the value is heap. Return: false if answered. */
+static bool read_attribute(struct zb_call *c, char name[XATTR_NAME],
+			   char **value)
 {
 	size_t n = (size_t)c->args[3];
-	zb_auto(free) char *value = NULL;
-	char name[XATTR_NAME], link[ZB_FD_LINK];
 	int rc;
 
 	if (n > XATTR_VALUE_MAX) {
 		zb_say_errno(c, E2BIG);
-		return;
+		return false;
 	}
-	value = malloc(n + 1);
-	rc = !value ? -ENOMEM : zb_peer_read(c->tid, c->args[2], value, n);
+	*value = malloc(n + 1);
+	rc = !*value ? -ENOMEM : zb_peer_read(c->tid, c->args[2], *value, n);
 	if (rc) {
 		zb_say_errno(c, -rc);
-		return;
+		return false;
 	}
-	if (!attribute(c, name) || !may_change(c, false))
+	return attribute(c, name);
+}
+
+void zb_call_setxattr(struct zb_call *c)
+{
+	zb_auto(free) char *value = NULL;
+	char name[XATTR_NAME], link[ZB_FD_LINK];
+
+	if (!read_attribute(c, name, &value) || !may_change(c, false))
 		return;
 	zb_fd_link(c->found.fd, link);
-	zb_say_result(
-		c, setxattr(link, name, value, n, (int)(uint32_t)c->args[4]));
+	zb_say_result(c, setxattr(link, name, value, (size_t)c->args[3],
+				  (int)(uint32_t)c->args[4]));
 }
 
 void zb_call_removexattr(struct zb_call *c)
@@ -336,9 +381,15 @@ void zb_call_removexattr(struct zb_call *c)
 	zb_say_result(c, removexattr(link, name));
 }
 
+/* Done here on our duplicate, as fchmod is: see there. */
 void zb_call_fsetxattr(struct zb_call *c)
 {
-	/* The mount's flags hold, whatever the number means by then. */
-	if (writable_fd(c, zb_arg_int(c, 0)))
-		zb_say_continue(c);
+	zb_auto(free) char *value = NULL;
+	char name[XATTR_NAME];
+
+	if (read_attribute(c, name, &value) &&
+	    writable_fd(c, zb_arg_int(c, 0)) && zb_may_act(c))
+		zb_say_result(c, fsetxattr(c->found.fd, name, value,
+					   (size_t)c->args[3],
+					   (int)(uint32_t)c->args[4]));
 }
