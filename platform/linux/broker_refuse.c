@@ -21,9 +21,18 @@ struct word {
 	const char *text;
 };
 
+/* As in linux/btrfs.h, which needs other headers of its own. */
+#define BTRFS_SUBVOL_CREATE  0x5000940e
+#define BTRFS_SNAP_CREATE    0x50009401
+#define BTRFS_SNAP_CREATE_V2 0x50009417
+
 static const struct word ioctls[] = {
 	{TIOCSTI, "TIOCSTI"},
 	{TIOCLINUX, "TIOCLINUX"},
+	{TIOCSETD, "TIOCSETD"},
+	{BTRFS_SUBVOL_CREATE, "BTRFS_IOC_SUBVOL_CREATE"},
+	{BTRFS_SNAP_CREATE, "BTRFS_IOC_SNAP_CREATE"},
+	{BTRFS_SNAP_CREATE_V2, "BTRFS_IOC_SNAP_CREATE_V2"},
 };
 
 static const struct word clone_flags[] = {

@@ -37,6 +37,11 @@
 enum {
 	K_TIOCSTI = 0x5412,
 	K_TIOCLINUX = 0x541c,
+	K_TIOCSETD = 0x5423,
+	K_IOC_TYPE = 0xff00, /* the letter of an ioctl's family */
+	K_IOC_TTY = 0x5400,
+	K_IOC_SOCKET = 0x8900,
+	K_IOC_BTRFS = 0x9400,
 	K_AF_UNIX = 1,
 	K_AF_INET = 2,
 	K_AF_INET6 = 10,
@@ -151,6 +156,7 @@ enum label {
 	TO_ALLOW,
 	TO_NOTIFY,
 	TO_NOPROTO,
+	TO_NOTTY,
 	L1,
 	L2,
 	L3,
@@ -225,6 +231,7 @@ static void finish(unsigned start)
 		{TO_ALLOW, SECCOMP_RET_ALLOW},
 		{TO_NOTIFY, SECCOMP_RET_USER_NOTIF},
 		{TO_NOPROTO, SECCOMP_RET_ERRNO | EPROTONOSUPPORT},
+		{TO_NOTTY, SECCOMP_RET_ERRNO | ENOTTY},
 	};
 
 	for (size_t e = 0; e < sizeof(ends) / sizeof(ends[0]); e++) {
@@ -255,11 +262,34 @@ static void notify_if_any_bit(unsigned arg, uint32_t bits)
 	jump(BPF_JSET, bits, TO_NOTIFY, TO_ALLOW);
 }
 
+/* What terminals and sockets know, less what types for the user or loads code
+ * into the kernel; sharing of blocks between open files; and questions. The
+ * rest is the file systems' own, where no mount and no Landlock looks: btrfs
+ * copies a whole subvolume by an ioctl, with what is denied in it. */
 static void look_ioctl(void)
 {
+	static const uint32_t fine[] = {
+		2,	    /* FIGETBSZ */
+		0x40049409, /* FICLONE */
+		0x4020940d, /* FICLONERANGE */
+		0xc0189436, /* FIDEDUPERANGE */
+		0x80086601, /* FS_IOC_GETFLAGS */
+		0x80087601, /* FS_IOC_GETVERSION */
+		0x801c581f, /* FS_IOC_FSGETXATTR */
+		0xc020660b, /* FS_IOC_FIEMAP */
+		0x80045200, /* RNDGETENTCNT */
+	};
+
 	load(1, false);
 	jump(BPF_JEQ, K_TIOCSTI, TO_NOTIFY, NEXT);
-	jump(BPF_JEQ, K_TIOCLINUX, TO_NOTIFY, TO_ALLOW);
+	jump(BPF_JEQ, K_TIOCLINUX, TO_NOTIFY, NEXT);
+	jump(BPF_JEQ, K_TIOCSETD, TO_NOTIFY, NEXT);
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+		jump(BPF_JEQ, fine[i], TO_ALLOW, NEXT);
+	emit(BPF_ALU | BPF_AND | BPF_K, K_IOC_TYPE);
+	jump(BPF_JEQ, K_IOC_TTY, TO_ALLOW, NEXT);
+	jump(BPF_JEQ, K_IOC_SOCKET, TO_ALLOW, NEXT);
+	jump(BPF_JEQ, K_IOC_BTRFS, TO_NOTIFY, TO_NOTTY);
 }
 
 /* Streams of both internet families (TCP), their datagrams (UDP; nothing is

@@ -52,6 +52,7 @@ static const struct {
 	{"NOTIFY", SECCOMP_RET_USER_NOTIF},
 	{"NOSYS", NOSYS},
 	{"EPROTONOSUPPORT", SECCOMP_RET_ERRNO | EPROTONOSUPPORT},
+	{"ENOTTY", SECCOMP_RET_ERRNO | ENOTTY},
 };
 
 static const struct abi *abi_named(const char *name)
