@@ -668,6 +668,26 @@ static void add_remedy(struct zb_buf *out, const struct zb_denial *d)
 	zb_text_shell_quote(out, d->grant_value);
 }
 
+#define EXPOSED_SHOWN 3
+
+/* What it would really open, if that is not what it is called. */
+static void add_exposed(struct zb_buf *out, const struct zb_denial *d,
+			const char *home)
+{
+	size_t n = d->exposes.n;
+
+	if (!n || no_grant(d))
+		return;
+	zb_buf_adds(out, "a grant opens ");
+	for (size_t i = 0; i < n && i < EXPOSED_SHOWN; i++) {
+		zb_buf_adds(out, i ? ", " : "");
+		add_target(out, d->exposes.v[i], home);
+	}
+	if (n > EXPOSED_SHOWN)
+		zb_buf_addf(out, " and %zu more", n - EXPOSED_SHOWN);
+	zb_buf_adds(out, "; ");
+}
+
 int zb_denial_text(const struct zb_denial *d, const char *home,
 		   struct zb_buf *out)
 {
@@ -685,6 +705,7 @@ int zb_denial_text(const struct zb_denial *d, const char *home,
 		zb_text_escape(out, d->rule, strlen(d->rule), TEXT_MAX);
 		zb_buf_adds(out, "; ");
 	}
+	add_exposed(out, d, home);
 	add_remedy(out, d);
 	return out->failed ? ZB_ELIMIT : 0;
 }

@@ -25,7 +25,8 @@ struct zb_denial {
 	char *rule;
 	char *grant_key, *grant_value; /* NULL: cannot be granted... */
 	char *why_not;		       /* ...and why */
-	struct zb_strv exposes;	       /* what the grant also opens */
+	struct zb_strv exposes; /* what the grant opens as well: where links
+				   on the host lead */
 	uint64_t count;
 	int64_t first_ms, last_ms; /* Unix time, milliseconds */
 };
@@ -49,7 +50,8 @@ int zb_denial_parse(struct zb_denial *out, const char *line, size_t len,
 		    struct zb_error *err);
 /* One line for people, without newline, safe to show:
  * "denied fs.read ~/.ssh/id (python3.11, openat, x3): RULE; to allow: zotbox
- * ext allow weather fs.read ~/.ssh/id" or "...; cannot be granted: WHY".
+ * ext allow weather fs.read ~/.ssh/id" or "...; cannot be granted: WHY"; before
+ * the command "a grant opens ~/x; " for what it exposes.
  * No command is shown for a target that is not plain text, but "cannot be
  * granted by a copied command: the name holds control characters". @home
  * shortens paths below it to ~ (NULL: never). */

@@ -250,6 +250,10 @@ static bool ask(const struct zb_recorder *r, struct zb_note *n, bool *changed)
 	case ZB_ASK_ABSTRACT:
 		break;
 	}
+	/* A stranger's tree may hold a link that makes ~/.ssh/id look like
+	 * one of its own files. */
+	if (yes && w.exists && strcmp(w.path, n->d.target) != 0)
+		zb_strv_add(&n->d.exposes, w.path);
 	zb_jail_walk_done(&w);
 	return yes;
 }

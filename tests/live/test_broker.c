@@ -78,6 +78,7 @@ static void fixtures(void)
 	box_file(box_path("proj/closed"), "x\n", 0000);
 	box_file(box_path("open/f"), "open\n", 0644);
 	box_file(box_path("hidden/k"), "SECRET\n", 0644);
+	box_file(box_path("elsewhere"), NULL, 0);
 	box_file(box_path("beside"), "SECRET\n", 0644);
 	box_file(box_path("hidden/prog"), "#!/bin/sh\nexit 0\n", 0755);
 	box_file(box_path("home/.ssh/id"), "SECRET\n", 0600);
@@ -137,6 +138,14 @@ static void a_hidden_file(void)
 	tap_ok(err == ENOENT && box_denied(&box, ZB_OP_FS_READ,
 					   box_path("home/.ssh/id")) == 1,
 	       "a file of the real HOME is hidden by the private one");
+	box_forget(&box);
+	if (symlink("../hidden", box_path("elsewhere/docs")))
+		tap_ok(false, "make a link");
+	open_in(box_path("elsewhere/docs/k"), O_RDONLY, 0, &err);
+	d = box_last(&box, ZB_OP_FS_READ, box_path("elsewhere/docs/k"));
+	tap_ok(d && d->grant_key && d->exposes.n == 1 &&
+		       !strcmp(d->exposes.v[0], k),
+	       "a record says where links on the host lead");
 	box_forget(&box);
 	close_in(open_in(box_path("open"), O_RDONLY | O_DIRECTORY, 0, &err));
 	close_in(open_in(box_path("ext"), O_RDONLY | O_DIRECTORY, 0, &err));

@@ -35,7 +35,7 @@ static struct zb_denial example(void)
 		.last_ms = INT64_C(1796119200123),
 	};
 
-	zb_strv_add(&d.exposes, "1 file");
+	zb_strv_add(&d.exposes, "/home/u/keys/id");
 	return d;
 }
 
@@ -59,7 +59,8 @@ static void json_has_the_documented_form(void **state)
 		"\"first\":\"2026-12-01T09:59:59.000Z\","
 		"\"last\":\"2026-12-01T10:00:00.123Z\","
 		"\"grant\":{\"key\":\"fs.read\","
-		"\"value\":\"~/.ssh/id_ed25519\"},\"exposes\":[\"1 file\"]}";
+		"\"value\":\"~/.ssh/id_ed25519\"},\"exposes\":["
+		"\"/home/u/keys/id\"]}";
 	struct zb_denial d = example();
 	struct zb_buf b = {0};
 
@@ -131,9 +132,18 @@ static void text_for_people(void **state)
 	assert_string_equal(
 		zb_buf_str(&b),
 		"denied fs.read ~/.ssh/id_ed25519 (python3.11, openat, x3): "
-		"strict grants nothing there; to allow: zotbox ext allow "
-		"weather fs.read ~/.ssh/id_ed25519");
+		"strict grants nothing there; a grant opens ~/keys/id; "
+		"to allow: zotbox ext allow weather fs.read "
+		"~/.ssh/id_ed25519");
 	zb_buf_clear(&b);
+	for (int i = 0; i < 3; i++)
+		zb_strv_add(&d.exposes, "/x; to allow: id");
+	zb_denial_text(&d, "/home/u", &b);
+	assert_non_null(strstr(zb_buf_str(&b),
+			       "; a grant opens ~/keys/id, '/x; to allow: id', "
+			       "'/x; to allow: id' and 1 more; to allow: "));
+	zb_buf_clear(&b);
+	zb_strv_done(&d.exposes);
 	/* only below home, not beside it */
 	zb_denial_text(&d, "/home/u/.ss", &b);
 	assert_non_null(strstr(zb_buf_str(&b), " /home/u/.ssh/id_ed25519 ("));
