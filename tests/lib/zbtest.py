@@ -106,6 +106,10 @@ import textwrap
 import time
 import traceback
 
+# A test run in the background starts with SIGINT ignored, and so would what it
+# runs: with a handler of our own it is the default again in what we start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 __all__ = [
     "test", "main", "World", "Run", "Console", "Wrap", "H", "call", "command",
     "intercept", "event", "can_sandbox", "BUILD", "SRC", "ZOTBOX", "PYTHON",
