@@ -35,6 +35,8 @@ static const struct word ioctls[] = {
 	{BTRFS_SNAP_CREATE_V2, "BTRFS_IOC_SNAP_CREATE_V2"},
 };
 
+static const struct word fcntls[] = {{1024, "F_SETLEASE"}};
+
 static const struct word clone_flags[] = {
 	{CLONE_NEWUSER, "CLONE_NEWUSER"},     {CLONE_NEWNS, "CLONE_NEWNS"},
 	{CLONE_NEWPID, "CLONE_NEWPID"},	      {CLONE_NEWNET, "CLONE_NEWNET"},
@@ -66,6 +68,7 @@ static const struct {
 	const struct word *words;
 	size_t n;
 } details[] = {
+	{"fcntl", 1, false, fcntls, ZB_ARRAY_LEN(fcntls)},
 	{"ioctl", 1, false, ioctls, ZB_ARRAY_LEN(ioctls)},
 	{"clone", 0, true, clone_flags, ZB_ARRAY_LEN(clone_flags)},
 	{"unshare", 0, true, clone_flags, ZB_ARRAY_LEN(clone_flags)},

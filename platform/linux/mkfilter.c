@@ -35,6 +35,7 @@
 /* Arguments as on x86-64 and aarch64; values from the kernel's headers, which
  * a build machine's libc may lack or rename. */
 enum {
+	K_F_SETLEASE = 1024,
 	K_TIOCSTI = 0x5412,
 	K_TIOCLINUX = 0x541c,
 	K_TIOCSETD = 0x5423,
@@ -71,6 +72,7 @@ enum answer {
 	NOTIFY,
 	LOOK_OPEN, /* from here on: depends on arguments */
 	LOOK_OPENAT,
+	LOOK_FCNTL,
 	LOOK_IOCTL,
 	LOOK_CLONE,
 	LOOK_UNSHARE,
@@ -86,13 +88,10 @@ static const struct {
 	const char *name;
 	enum answer answer;
 } looks[] = {
-	{"ioctl", LOOK_IOCTL},
-	{"clone", LOOK_CLONE},
-	{"unshare", LOOK_UNSHARE},
-	{"socket", LOOK_SOCKET},
-	{"socketpair", LOOK_SOCKETPAIR},
-	{"sendto", LOOK_SENDTO},
-	{"personality", LOOK_PERSONALITY},
+	{"fcntl", LOOK_FCNTL},	 {"ioctl", LOOK_IOCTL},
+	{"clone", LOOK_CLONE},	 {"unshare", LOOK_UNSHARE},
+	{"socket", LOOK_SOCKET}, {"socketpair", LOOK_SOCKETPAIR},
+	{"sendto", LOOK_SENDTO}, {"personality", LOOK_PERSONALITY},
 	{"prctl", LOOK_PRCTL},
 };
 
@@ -262,6 +261,14 @@ static void notify_if_any_bit(unsigned arg, uint32_t bits)
 	jump(BPF_JSET, bits, TO_NOTIFY, TO_ALLOW);
 }
 
+/* A lease on a file of the user's that may be read stops who writes it outside,
+ * for 45 seconds a time. */
+static void look_fcntl(void)
+{
+	load(1, false);
+	jump(BPF_JEQ, K_F_SETLEASE, TO_NOTIFY, TO_ALLOW);
+}
+
 /* What terminals and sockets know, less what types for the user or loads code
  * into the kernel; sharing of blocks between open files; and questions. The
  * rest is the file systems' own, where no mount and no Landlock looks: btrfs
@@ -393,6 +400,9 @@ static void leaf(enum answer answer)
 		break;
 	case LOOK_UNSHARE:
 		notify_if_any_bit(0, K_NEW_NAMESPACE | K_CLONE_NEWTIME);
+		break;
+	case LOOK_FCNTL:
+		look_fcntl();
 		break;
 	case LOOK_IOCTL:
 		look_ioctl();
