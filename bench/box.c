@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define DATA_MAX 64
+
 _Noreturn void die(const char *what, const struct zb_error *err)
 {
 	fprintf(stderr, "bench: %s: %s\n", what,
@@ -27,6 +29,12 @@ void prepare(struct subject *s, const struct zb_store *store, const char *dir)
 	    zb_bwrap_args(&s->args, &s->p.plan, &err))
 		die(dir, &err);
 	s->p.plan.ledger = ZB_LEDGER_OPEN;
+}
+
+void unprepare(struct subject *s)
+{
+	zb_bwrap_args_done(&s->args);
+	zb_prepared_done(&s->p);
 }
 
 /* The child's ends of three pipes; the parent's in @ours. */
@@ -115,18 +123,24 @@ void start_bwrap(const struct subject *s, const char *bwrap, struct running *r)
 	const struct zb_plan *plan = &s->p.plan;
 	struct zb_strv argv = {0};
 	char **env = environment(plan);
-	int data[16];
+	int data[DATA_MAX];
 
 	zb_strv_add(&argv, "bwrap");
 	for (size_t i = 0; i < s->args.args.n; i++)
 		zb_strv_add(&argv, s->args.args.v[i]);
-	for (size_t i = 0; i < s->args.n_data && i < 16; i++) {
+	for (size_t i = 0; i < s->args.n_data && i < DATA_MAX; i++) {
+		const struct zb_bwrap_data *d = &s->args.data[i];
 		int p[2];
 
-		if (pipe(p) || write(p[1], s->args.data[i].content,
-				     s->args.data[i].len) < 0)
-			die("data", NULL);
-		close(p[1]);
+		if (d->source) {
+			p[0] = open(d->source, O_RDONLY);
+		} else {
+			if (pipe(p) || write(p[1], d->content, d->len) < 0)
+				die("data", NULL);
+			close(p[1]);
+		}
+		if (p[0] < 0)
+			die(d->source, NULL);
 		data[i] = p[0];
 		free(argv.v[s->args.data[i].arg + 1]);
 		argv.v[s->args.data[i].arg + 1] = zb_strf("%d", p[0]);
@@ -136,7 +150,7 @@ void start_bwrap(const struct subject *s, const char *bwrap, struct running *r)
 	for (size_t i = 1; i < plan->argv.n; i++)
 		zb_strv_add(&argv, plan->argv.v[i]);
 	spawned(bwrap, argv.v, env, r);
-	for (size_t i = 0; i < s->args.n_data && i < 16; i++)
+	for (size_t i = 0; i < s->args.n_data && i < DATA_MAX; i++)
 		close(data[i]);
 	zb_strv_done(&argv);
 	environment_done(env);

@@ -24,6 +24,7 @@ struct running {
 
 _Noreturn void die(const char *what, const struct zb_error *err);
 void prepare(struct subject *s, const struct zb_store *store, const char *dir);
+void unprepare(struct subject *s);
 void start_bare(const struct subject *s, struct running *r);
 void start_bwrap(const struct subject *s, const char *bwrap, struct running *r);
 void start_ours(const struct subject *s, const struct zb_host *host,

@@ -52,6 +52,9 @@ struct zb_place {
 	char *content; /* ZB_PLACE_TEXT */
 	unsigned rights;
 	bool is_dir;
+	/* SYSTEM, TEXT: a small file that stands in the sandbox's own root as a
+	 * copy made at the start. A mount costs more than a small file. */
+	bool copied;
 	/* A deny pattern may match below it, or @only limits it: the broker
 	 * alone opens here. Nothing can be executed from it: the kernel wants
 	 * READ_FILE for that, which such a place never gets. */
@@ -124,6 +127,7 @@ struct zb_plan {
 struct zb_path_fact {
 	bool exists;
 	bool is_dir, is_file, is_link;
+	uint64_t size; /* of a file */
 	char *real; /* canonical target of the whole path; NULL: dangling. The
 		       resolver walks by itself and does not need it */
 	char *link; /* readlink() text when is_link (last component) */

@@ -545,6 +545,7 @@ static void look(void *ctx, const char *path, struct zb_path_fact *out)
 	}
 	out->is_dir = S_ISDIR(st.st_mode);
 	out->is_file = S_ISREG(st.st_mode);
+	out->size = (uint64_t)st.st_size;
 }
 
 static void expand(void *ctx, const char *pattern, struct zb_strv *out)

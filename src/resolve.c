@@ -204,7 +204,8 @@ static int add_accounts(struct zb_resolver *r)
 	const char *name = f->user_name, *home = r->plan->home;
 	char number[16];
 	char *passwd, *group;
-	struct zb_place place = {.kind = ZB_PLACE_TEXT, .rights = ZB_MAY_READ};
+	struct zb_place place = {
+		.kind = ZB_PLACE_TEXT, .rights = ZB_MAY_READ, .copied = true};
 	int rc = ZB_ELIMIT;
 
 	if (!name || !*name || strpbrk(name, ":\n")) {

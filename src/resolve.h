@@ -17,6 +17,10 @@
 /* More than a sandbox of this kind ever needs; each is a mount. */
 #define ZB_PLACES_MAX 2000
 
+/* A file of the system that is no larger is copied. (Its pages are memory that
+ * every sandbox has for itself.) */
+#define ZB_COPY_MAX 16384
+
 struct zb_looked {
 	char *path;
 	struct zb_path_fact fact;
@@ -44,6 +48,7 @@ struct zb_resolver {
 struct zb_walk {
 	char *path; /* canonical, as far as it exists; the rest as written */
 	bool exists, is_dir, is_file;
+	uint64_t size;
 	struct zb_strv links; /* where a link stands, then what it says */
 };
 void zb_walk_done(struct zb_walk *w);

@@ -13,6 +13,8 @@
  *	room	nothing executes in a brokered HOME, so the directories where
  *		programs keep programs (npx, go, pip) are places of their own,
  *		the only ones in it that the kernel lets be read
+ *	copy	a small file of the system is copied only where no other
+ *		place is around it, and nothing but reading is granted
  *
  * Two instances of one extension share its HOME, and may have other projects in
  * it. What one has as a mount is a plain directory to the other, which can move
@@ -435,6 +437,15 @@ static int check_exec(struct zb_resolver *r)
 	return 0;
 }
 
+/* copy */
+
+static void check_copied(struct zb_plan *p)
+{
+	for (size_t i = 0; i < p->n_places; i++)
+		if (p->places[i].rights != ZB_MAY_READ || around(p, i) >= 0)
+			p->places[i].copied = false;
+}
+
 int zb_resolve_settle(struct zb_resolver *r)
 {
 	int rc;
@@ -453,5 +464,6 @@ int zb_resolve_settle(struct zb_resolver *r)
 	if (rc)
 		return rc;
 	broker_pins(r->plan);
+	check_copied(r->plan);
 	return check_exec(r);
 }

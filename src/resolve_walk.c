@@ -191,6 +191,7 @@ static int arrive(struct zb_resolver *r, struct trail *t, struct zb_walk *out)
 	out->exists = fact->exists || fact->is_link;
 	out->is_dir = fact->is_dir && !fact->is_link;
 	out->is_file = fact->is_file && !fact->is_link;
+	out->size = fact->size;
 	out->path = zb_strdup(zb_buf_str(&t->done));
 	return out->path && !t->done.failed ? 0 : ZB_ELIMIT;
 }
@@ -241,7 +242,8 @@ int zb_resolve_add(struct zb_resolver *r, const struct zb_place *place)
 	struct zb_plan *plan = r->plan;
 	struct zb_place p = {.kind = place->kind,
 			     .rights = place->rights,
-			     .is_dir = place->is_dir};
+			     .is_dir = place->is_dir,
+			     .copied = place->copied};
 
 	if (plan->n_places == ZB_PLACES_MAX)
 		return zb_fail(r->err, ZB_ELIMIT,
@@ -296,6 +298,8 @@ int zb_resolve_add_walked(struct zb_resolver *r, enum zb_place_kind kind,
 				 .source = w->path,
 				 .rights = rights,
 				 .is_dir = w->is_dir,
+				 .copied = kind == ZB_PLACE_SYSTEM &&
+					   w->is_file && w->size <= ZB_COPY_MAX,
 				 .origin = *origin};
 	int rc = add_links(r, w, origin);
 

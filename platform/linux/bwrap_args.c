@@ -15,6 +15,9 @@
  *	  version from 0.6; acpi, scsi and fs it does not know.)
  *	- /dev/shm: a plain directory on the tmpfs of /dev, so it would become
  *	  read-only with it. It gets a tmpfs of its own.
+ *
+ * Binds are what takes the time: after each, bwrap reads the list of all mounts
+ * there are, the host's included. So small files of the system are copied.
  */
 #include "bwrap_args.h"
 
@@ -40,8 +43,8 @@ static void add(struct list *l, const char *const *args)
 			l->failed = true;
 }
 
-/* --ro-bind-data takes its descriptor's number later: note where. */
-static void add_text(struct list *l, const struct zb_place *p)
+/* The descriptor's number is known later: note where it goes. */
+static void add_file(struct list *l, const struct zb_place *p)
 {
 	struct zb_bwrap_args *out = l->out;
 	struct zb_bwrap_data *v;
@@ -52,16 +55,19 @@ static void add_text(struct list *l, const struct zb_place *p)
 		return;
 	}
 	out->data = v;
-	ADD(l, "--perms", "0444", "--ro-bind-data", "FD", p->path);
+	ADD(l, "--perms", "0444", p->copied ? "--file" : "--ro-bind-data", "FD",
+	    p->path);
 	if (l->failed)
 		return;
 	v[out->n_data] = (struct zb_bwrap_data){
 		.arg = out->args.n - 2,
 		.content = zb_strdup(p->content),
-		.len = strlen(p->content),
+		.len = p->content ? strlen(p->content) : 0,
+		.source = p->content ? NULL : zb_strdup(p->source),
 	};
-	if (!v[out->n_data++].content)
+	if (!v[out->n_data].content && !v[out->n_data].source)
 		l->failed = true;
+	out->n_data++;
 }
 
 static void add_namespaces(struct list *l, const struct zb_bwrap_layers *layers)
@@ -165,6 +171,10 @@ static bool is_writable(const struct zb_place *p)
 static void add_place(struct list *l, const struct zb_plan *plan,
 		      const struct zb_place *p)
 {
+	if (p->copied) {
+		add_file(l, p);
+		return;
+	}
 	switch (p->kind) {
 	case ZB_PLACE_PROC:
 		add_proc(l, p->path);
@@ -180,7 +190,7 @@ static void add_place(struct list *l, const struct zb_plan *plan,
 			ADD(l, "--symlink", p->link_to, p->path);
 		break;
 	case ZB_PLACE_TEXT:
-		add_text(l, p);
+		add_file(l, p);
 		break;
 	case ZB_PLACE_DIR:
 		ADD(l, dir_is_mount(plan, p) ? "--tmpfs" : "--dir", p->path);
@@ -265,6 +275,8 @@ static const char *fault_among(const struct zb_plan *plan, size_t i)
 			return "two places have this path";
 		if (q->kind == ZB_PLACE_LINK)
 			return "it lies below a link";
+		if (p->copied)
+			return "a copy would be made in another place";
 		if (j > i)
 			return "it comes before the place it lies in";
 	}
@@ -345,8 +357,10 @@ void zb_bwrap_args_done(struct zb_bwrap_args *a)
 	if (!a)
 		return;
 	zb_strv_done(&a->args);
-	for (size_t i = 0; i < a->n_data; i++)
+	for (size_t i = 0; i < a->n_data; i++) {
 		free(a->data[i].content);
+		free(a->data[i].source);
+	}
 	free(a->data);
 	*a = (struct zb_bwrap_args){0};
 }
@@ -370,11 +384,14 @@ static void print_args(const struct zb_bwrap_args *a, struct zb_buf *out)
 		const char *option;
 		unsigned operands;
 	} arity[] = {
-		{"--ro-bind", 2},  {"--ro-bind-try", 2}, {"--bind", 2},
-		{"--symlink", 2},  {"--dev-bind", 2},	 {"--ro-bind-data", 2},
-		{"--cap-drop", 1}, {"--hostname", 1},	 {"--proc", 1},
-		{"--dev", 1},	   {"--perms", 1},	 {"--tmpfs", 1},
-		{"--dir", 1},	   {"--chdir", 1},	 {"--remount-ro", 1},
+		{"--ro-bind", 2},  {"--ro-bind-try", 2},
+		{"--bind", 2},	   {"--symlink", 2},
+		{"--dev-bind", 2}, {"--ro-bind-data", 2},
+		{"--file", 2},	   {"--cap-drop", 1},
+		{"--hostname", 1}, {"--proc", 1},
+		{"--dev", 1},	   {"--perms", 1},
+		{"--tmpfs", 1},	   {"--dir", 1},
+		{"--chdir", 1},	   {"--remount-ro", 1},
 	};
 
 	for (size_t i = 0; i < a->args.n;) {

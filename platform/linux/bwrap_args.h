@@ -8,11 +8,14 @@
 #define ZB_BWRAP_ARGS_MAX 8000
 
 /* A file whose content goes to bwrap on a descriptor: argument @arg of the
- * list is the place for the descriptor's number ("FD" until it is known). */
+ * list is the place for the descriptor's number ("FD" until it is known), the
+ * one two before it is the file's mode. What is read from the descriptor is
+ * @content, or the host's file @source. */
 struct zb_bwrap_data {
 	size_t arg;
 	char *content;
 	size_t len;
+	char *source;
 };
 
 /* Arguments in order, for `bwrap --args FD` (each NUL-terminated there); no

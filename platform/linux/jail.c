@@ -230,8 +230,8 @@ static bool add_mount(struct zb_jail *j, const struct zb_plan *plan, int i)
 	bool own;
 	zb_auto(fd) int fd = zb_jail_open(j->root, p->path, O_NOFOLLOW, INSIDE);
 
-	if (fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
-		return true;
+	if (p->copied || fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
+		return true; /* no mount of its own */
 	j->slow |= is_slow(fd);
 	if (p->kind == ZB_PLACE_PROC)
 		j->proc_dev = f.dev;

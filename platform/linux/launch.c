@@ -48,8 +48,9 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10u
 #endif
-#define LL_NET_TCP 3 /* BIND_TCP CONNECT_TCP */
-#define LL_SCOPED  3 /* ABSTRACT_UNIX_SOCKET SIGNAL */
+#define COPY_MAX   (1 << 20) /* a small file may have grown */
+#define LL_NET_TCP 3	     /* BIND_TCP CONNECT_TCP */
+#define LL_SCOPED  3	     /* ABSTRACT_UNIX_SOCKET SIGNAL */
 
 int64_t zb_monotonic_ms(void)
 {
@@ -143,23 +144,34 @@ static struct zb_stage_config *head(struct zb_buf *b)
 	return (struct zb_stage_config *)(void *)b->data;
 }
 
-/* What a mount must turn out to be. The source is looked at without following
- * a link: plans hold real paths, so a link is one that came since. */
+/* Open the source of a place without following a link: plans hold real paths,
+ * so a link is one that came since. Return: a descriptor or -1. */
+static int open_source(const char *source, uint64_t flags, struct zb_error *err)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_SYMLINKS};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
+
+	if (fd < 0 && errno == ELOOP)
+		zb_fail(err, ZB_EPOLICY,
+			"%s has become a symbolic link since the sandbox was "
+			"planned; start again",
+			source);
+	else if (fd < 0)
+		zb_fail_sys(err, errno, "look at %s", source);
+	return fd;
+}
+
+/* What a mount must turn out to be. */
 static int look_at(const char *source, struct zb_stage_mount *out,
 		   struct zb_error *err)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-			       .resolve = RESOLVE_NO_SYMLINKS};
-	zb_auto(fd) int fd =
-		(int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
+	zb_auto(fd) int fd = open_source(source, O_PATH, err);
 	struct stat sb;
 
-	if (fd < 0 && errno == ELOOP)
-		return zb_fail(err, ZB_EPOLICY,
-			       "%s has become a symbolic link since the "
-			       "sandbox was planned; start again",
-			       source);
-	if (fd < 0 || fstat(fd, &sb) < 0)
+	if (fd < 0)
+		return err ? (int)err->code : ZB_ESYS;
+	if (fstat(fd, &sb) < 0)
 		return zb_fail_sys(err, errno, "look at %s", source);
 	out->dev = sb.st_dev;
 	out->ino = sb.st_ino;
@@ -197,7 +209,7 @@ static int add_mounts(struct zb_buf *b, const struct zb_plan *plan,
 		bool writable = is_writable(p);
 		int rc;
 
-		if (!p->source || !on_top(plan, i))
+		if (!p->source || p->copied || !on_top(plan, i))
 			continue;
 		rc = look_at(p->source, &m[n], err);
 		if (rc)
@@ -386,6 +398,42 @@ static void inherit_done(struct inherit *in)
 	*in = (struct inherit){0};
 }
 
+static void set_mode(char *arg, mode_t mode)
+{
+	snprintf(arg, sizeof("0444"), "%04o", (unsigned)mode & 0777u);
+}
+
+/* What a file inside shall hold, as a descriptor to read. A copy has the mode
+ * of its source; one that the user may not read cannot be read inside either.
+ */
+static int content_of(struct zb_bwrap_args *a, const struct zb_bwrap_data *d,
+		      struct zb_error *err)
+{
+	zb_auto(fd) int fd = -1;
+	struct stat sb;
+
+	if (!d->source)
+		return memory_file("zotbox-data", d->content, d->len, 0, err);
+	fd = open_source(d->source, O_RDONLY | O_NONBLOCK | O_NOCTTY, err);
+	if (fd < 0 && err && err->sys == EACCES) {
+		*err = (struct zb_error){0};
+		set_mode(a->args.v[d->arg - 2], 0);
+		return memory_file("zotbox-data", "", 0, 0, err);
+	}
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode) ||
+	    sb.st_size > COPY_MAX) {
+		zb_fail(err, ZB_EPOLICY,
+			"%s has become another file since the sandbox was "
+			"planned; start again",
+			d->source);
+		return -1;
+	}
+	set_mode(a->args.v[d->arg - 2], sb.st_mode);
+	return lift(zb_steal_fd(&fd));
+}
+
 /* bwrap's arguments as a memory file: NUL after each. */
 static int arguments(const struct zb_plan *plan, struct inherit *in,
 		     struct zb_error *err)
@@ -398,12 +446,10 @@ static int arguments(const struct zb_plan *plan, struct inherit *in,
 
 	for (size_t i = 0; rc == 0 && i < a.n_data; i++) {
 		char **slot = &a.args.v[a.data[i].arg];
-		int data = inherit(in,
-				   memory_file("zotbox-data", a.data[i].content,
-					       a.data[i].len, 0, err));
+		int data = inherit(in, content_of(&a, &a.data[i], err));
 
 		if (data < 0)
-			rc = ZB_ESYS;
+			rc = err && err->code ? (int)err->code : ZB_ESYS;
 		free(*slot);
 		*slot = zb_strf("%d", data);
 		if (!*slot)

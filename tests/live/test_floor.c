@@ -1122,6 +1122,75 @@ static void swapped_paths(void)
 	free(script);
 }
 
+/* ---- copies -------------------------------------------------------------*/
+
+static void make_copied(struct made *m, const char *source)
+{
+	struct zb_place *p;
+
+	make(m);
+	p = add(m, ZB_PLACE_SYSTEM, "/etc/small", source, ZB_MAY_READ);
+	p->is_dir = false;
+	p->copied = true;
+}
+
+/* Start with it as a copied place, do @act to it. */
+static char *with_copied(const char *source, const char *act)
+{
+	struct made m;
+	char *text;
+
+	make_copied(&m, source);
+	text = run(&m, act, "/etc/small");
+	unmake(&m);
+	return text;
+}
+
+static void no_longer_copied(const char *source, const char *says)
+{
+	struct zb_error err = {0};
+	struct made m;
+	int rc;
+
+	make_copied(&m, source);
+	rc = start_through("#!/bin/sh\nexit 1\n", &m, &err);
+	unmake(&m);
+	ok(rc == ZB_EPOLICY, "no copy of what it has become: %d", rc);
+	has(err.msg, says, "and why");
+}
+
+static void copied_files(void)
+{
+	char *small = at("small"), *text;
+
+	put_file(small, "as it is", 0644);
+	text = with_copied(small, "read");
+	has(text, "read as it is\n", "a copy has what the file has");
+	free(text);
+	text = with_copied(small, "write");
+	has(text, "write EROFS\n", "and cannot be changed");
+	free(text);
+	text = run_outside("write", small);
+	has(text, "write opened\n", "control: the file can");
+	free(text);
+	if (geteuid()) {
+		chmod(small, 0);
+		text = with_copied(small, "read");
+		has(text, "read EACCES\n", "what the user may not read");
+		free(text);
+		chmod(small, 0644);
+	}
+	if (truncate(small, 2 << 20))
+		ok(false, "truncate: %s", strerror(errno));
+	no_longer_copied(small, "has become another file");
+	unlink(small);
+	if (symlink("/etc/passwd", small))
+		ok(false, "symlink: %s", strerror(errno));
+	no_longer_copied(small, "has become a symbolic link");
+	unlink(small);
+	free(small);
+}
+
 static void nothing_for_bwrap(void)
 {
 	char *seen = at("seen"), *script, buf[4096] = "";
@@ -1397,6 +1466,7 @@ static void all(void)
 	many(who[0] ? 40 : 200);
 	main_thread_only();
 	swapped_paths();
+	copied_files();
 	nothing_for_bwrap();
 	not_killable();
 	not_enforceable();

@@ -103,6 +103,7 @@ static const char *const fake_files[] = {
 struct fake {
 	unsigned looks;
 	const char *const *files;
+	uint64_t size; /* of each */
 	unsigned many; /* programs in /opt/many */
 };
 
@@ -128,6 +129,7 @@ static void fake_look(void *ctx, const char *path, struct zb_path_fact *out)
 			out->link = zb_strdup(s + n + 1);
 		} else if (!s[n]) {
 			out->exists = out->is_file = true;
+			out->size = f->size;
 		} else if (s[n] == '|') {
 			out->exists = true;
 		} else {

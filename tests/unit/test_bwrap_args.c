@@ -190,6 +190,29 @@ static void texts_wait_for_their_descriptor(void **state)
 	zb_test_plan_done(&plan);
 }
 
+static void small_files_are_copied(void **state)
+{
+	struct zb_bwrap_args a;
+	struct zb_plan plan;
+	struct zb_place *p;
+
+	(void)state;
+	assert_true(zb_test_plan_minimal(&plan));
+	p = zb_test_place(&plan, ZB_PLACE_SYSTEM, "/etc/x", "/etc/y",
+			  ZB_MAY_READ, false);
+	assert_non_null(p);
+	p->copied = true;
+	make(&a, &plan);
+	assert_true(FIND(&a, "--perms", "0444", "--file", "FD", "/etc/x") >= 0);
+	assert_int_equal(FIND(&a, "--ro-bind", "/etc/y", "/etc/x"), -1);
+	assert_int_equal(a.n_data, 1);
+	assert_string_equal(a.data[0].source, "/etc/y");
+	assert_null(a.data[0].content);
+	assert_string_equal(a.args.v[a.data[0].arg - 2], "0444");
+	zb_bwrap_args_done(&a);
+	zb_test_plan_done(&plan);
+}
+
 /* A wide grant is the root, and stays as writable as it was granted. */
 static void root_can_be_granted(void **state)
 {
@@ -253,6 +276,23 @@ static void refuses_by_name(void **state)
 					      true));
 		refuse(&plan, ZB_EUNSUPPORTED, rows[i].word);
 	}
+}
+
+/* It would be made on the host. */
+static void refuses_copies_in_a_mount(void **state)
+{
+	struct zb_plan plan;
+	struct zb_place *p;
+
+	(void)state;
+	assert_true(zb_test_plan_minimal(&plan));
+	assert_non_null(
+		zb_test_place(&plan, ZB_PLACE_GRANT, "/srv", "", RW, true));
+	p = zb_test_place(&plan, ZB_PLACE_SYSTEM, "/srv/x", "/etc/y",
+			  ZB_MAY_READ, false);
+	assert_non_null(p);
+	p->copied = true;
+	refuse(&plan, ZB_EUNSUPPORTED, "copy");
 }
 
 static void refuses_disorder(void **state)
@@ -350,6 +390,8 @@ int main(void)
 		cmocka_unit_test(links_are_not_made_on_the_host),
 		cmocka_unit_test(directories_of_ours_end_read_only),
 		cmocka_unit_test(texts_wait_for_their_descriptor),
+		cmocka_unit_test(small_files_are_copied),
+		cmocka_unit_test(refuses_copies_in_a_mount),
 		cmocka_unit_test(root_can_be_granted),
 		cmocka_unit_test(refuses_by_name),
 		cmocka_unit_test(refuses_disorder),

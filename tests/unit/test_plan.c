@@ -967,6 +967,43 @@ static void invariants(void **state)
 	}
 }
 
+/* ... unless more is granted than reading, or another place is around. */
+static void small_files_are_copied(void **state)
+{
+	static const struct {
+		const char *over, *path;
+		uint64_t size;
+		bool copied;
+	} rows[] = {
+		{NULL, "/etc/hosts", 0, true},
+		{NULL, "/etc/hosts", 16384, true},
+		{NULL, "/etc/hosts", 16385, false},
+		{NULL, "/etc/passwd", 16385, true},
+		{NULL, "/usr/bin/env", 0, false},
+		{NULL, "/usr/bin/python3.11", 0, false},
+		{"{\"fs\":{\"read\":[\"/etc/hosts\"]}}", "/etc/hosts", 0, true},
+		{"{\"fs\":{\"read\":[\"/etc\"]}}", "/etc/passwd", 0, false},
+		{"{\"fs\":{\"read\":[\"~/link\"]}}", P, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+		int place;
+
+		setup(&s, STRICT, rows[i].over);
+		s.fake.size = rows[i].size;
+		assert_int_equal(fake_plan(&s, &p), 0);
+		place = zb_plan_place(&p, rows[i].path);
+		assert_true(place >= 0);
+		assert_string_equal(p.places[place].path, rows[i].path);
+		assert_int_equal(p.places[place].copied, rows[i].copied);
+		zb_plan_done(&p);
+		fake_done(&s);
+	}
+}
+
 static void each_path_is_looked_at_once(void **state)
 {
 	struct fake_setup s;
@@ -996,6 +1033,7 @@ int main(void)
 		cmocka_unit_test(needs_through_a_box),
 		cmocka_unit_test(accounts),
 		cmocka_unit_test(invariants),
+		cmocka_unit_test(small_files_are_copied),
 		cmocka_unit_test(each_path_is_looked_at_once),
 	};
 
