@@ -643,7 +643,8 @@ static void probe_host(struct zb_host *h)
 		    zb_cgroup_delegated()
 			    ? "memory limit: control group, and measured"
 			    : "memory limit: measured (no delegated control "
-			      "group)");
+			      "group, so buffers of sockets and pipes are not "
+			      "counted)");
 }
 
 int zb_probe(struct zb_host *out, struct zb_error *err)
