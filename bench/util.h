@@ -1,4 +1,4 @@
-/* util.h - time, medians and child processes for the benchmarks. */
+/* util.h - time, medians and results for the benchmarks. */
 #ifndef ZB_BENCH_UTIL_H
 #define ZB_BENCH_UTIL_H
 
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define ROUNDS_MAX 512
 
 static inline int64_t now_ns(void)
 {
@@ -36,30 +38,63 @@ static inline double median(double *v, size_t n)
 /* One way of doing something, measured in rounds with the others. */
 struct variant {
 	const char *name;
-	double us[512];
+	double us[ROUNDS_MAX];
 	size_t n;
 };
 
-/* Ratios are taken round by round against variant @base, then the median:
- * a slow moment of the machine hits both sides of a ratio. */
-static inline void print_variants(const char *title, struct variant *v,
-				  size_t n, size_t base, const char *unit)
+static inline size_t rounds_of(const struct variant *a, const struct variant *b)
 {
-	printf("\n%s\n  %-44s %10s %10s %8s\n", title, "", "min", "median",
+	return a->n < b->n ? a->n : b->n;
+}
+
+/* Taken round by round, then the median: a slow moment of the machine hits
+ * both sides. */
+static inline double ratio(const struct variant *v, const struct variant *base)
+{
+	size_t n = rounds_of(v, base);
+	double r[ROUNDS_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		r[i] = v->us[i] / base->us[i];
+	return median(r, n);
+}
+
+static inline double added(const struct variant *v, const struct variant *base)
+{
+	size_t n = rounds_of(v, base);
+	double d[ROUNDS_MAX];
+
+	for (size_t i = 0; i < n; i++)
+		d[i] = v->us[i] - base->us[i];
+	return median(d, n);
+}
+
+static inline void print_variants(const char *title, const struct variant *v,
+				  size_t n, size_t base)
+{
+	printf("\n%s\n  %-44s %11s %11s %8s\n", title, "", "min", "median",
 	       "x");
 	for (size_t i = 0; i < n; i++) {
-		double ratio[512], us[512];
-		size_t k = v[i].n < v[base].n ? v[i].n : v[base].n;
+		double us[ROUNDS_MAX], mid;
 
-		if (!k)
+		if (!v[i].n)
 			continue;
-		for (size_t r = 0; r < k; r++)
-			ratio[r] = v[i].us[r] / v[base].us[r];
 		memcpy(us, v[i].us, sizeof(double) * v[i].n);
-		double mid = median(us, v[i].n);
+		mid = median(us, v[i].n);
+		printf("  %-44s %8.1f us %8.1f us %7.2f\n", v[i].name, us[0],
+		       mid, ratio(&v[i], &v[base]));
+	}
+}
 
-		printf("  %-44s %8.1f %s %8.1f %s %7.2f\n", v[i].name, us[0],
-		       unit, mid, unit, median(ratio, k));
+/* A figure for the summary at the end (run.sh). */
+static inline void result(const char *key, double value)
+{
+	const char *path = getenv("ZB_BENCH_RESULTS");
+	FILE *f = path ? fopen(path, "a") : NULL;
+
+	if (f) {
+		fprintf(f, "%s %.4f\n", key, value);
+		fclose(f);
 	}
 }
 

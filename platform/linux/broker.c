@@ -263,6 +263,7 @@ static bool take_one(struct zb_call *c)
 
 	if (rc)
 		return rc == -ENOENT || rc == -EINTR;
+	atomic_fetch_add_explicit(&c->b->taken, 1, memory_order_relaxed);
 	c->id = n.id;
 	c->tid = (int)n.pid;
 	c->nr = n.data.nr;
@@ -489,6 +490,11 @@ int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 	}
 	*out = b;
 	return 0;
+}
+
+uint64_t zb_broker_taken(const struct zb_broker *b)
+{
+	return b ? atomic_load_explicit(&b->taken, memory_order_relaxed) : 0;
 }
 
 static struct timespec in_ms(int ms)

@@ -27,5 +27,7 @@ int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 /* Stop and join: after the sandbox is gone, or to give it up (pending calls
  * then fail with ENOSYS). NULL is fine. */
 void zb_broker_stop(struct zb_broker *b);
+/* How many notifications it has taken. NULL: none. */
+uint64_t zb_broker_taken(const struct zb_broker *b);
 
 #endif

@@ -44,6 +44,7 @@ struct zb_broker {
 	uid_t uid;
 	gid_t gid;
 	atomic_bool stopping;
+	_Atomic uint64_t taken; /* notifications */
 	const struct zb_row *rows[ZB_ROWS];
 	struct zb_workers workers;
 	struct zb_recorder *recorder;

@@ -409,6 +409,11 @@ void zb_driver_stop(struct zb_proc *p)
 	zb_launch_kill(&p->launch);
 }
 
+uint64_t zb_driver_notifications(const struct zb_proc *p)
+{
+	return zb_broker_taken(p->broker);
+}
+
 int zb_driver_pid(const struct zb_proc *p)
 {
 	return p->launch.first;

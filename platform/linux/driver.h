@@ -12,5 +12,7 @@ void zb_driver_stop(struct zb_proc *p);
 int zb_driver_pid(const struct zb_proc *p);
 int zb_driver_signal(struct zb_proc *p, int signo, struct zb_error *err);
 void zb_driver_reap(struct zb_proc *p, struct zb_exit *out);
+/* How many calls the broker was asked about so far: for the benchmarks. */
+uint64_t zb_driver_notifications(const struct zb_proc *p);
 
 #endif

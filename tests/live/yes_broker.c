@@ -66,3 +66,9 @@ void zb_broker_stop(struct zb_broker *b)
 	close(b->root);
 	free(b);
 }
+
+uint64_t zb_broker_taken(const struct zb_broker *b)
+{
+	(void)b;
+	return 0;
+}
