@@ -60,7 +60,7 @@ struct scan {
 	bool nul_ok;
 	/* The key of the member being read; key_end 0: no member. */
 	uint32_t key_start, key_end, key_hash;
-	bool key_escaped;
+	bool key_plain, key_escaped;
 	struct zb_json_fault *fault;
 	int rc;
 };
@@ -352,16 +352,16 @@ static const char *scan_rest(struct scan *sc, const char *start, const char *p,
 	return bad(sc, ZB_JSON_SYNTAX, start, "a string is not closed");
 }
 
-/* The cursor is on the opening quote; it ends after the closing one. */
+/* The cursor is on the opening quote; it ends after the closing one. *@plain:
+ * all of it is plain ASCII, and nothing escaped. */
 static inline const char *scan_string(struct scan *sc, const char *p,
-				      bool indexed, bool *escaped)
+				      bool indexed, bool *plain, bool *escaped)
 {
 	const char *q = skip_plain(p + 1, sc->end);
 
 	*escaped = false;
-	if (likely(q < sc->end && *q == '"'))
-		return q + 1;
-	return scan_rest(sc, p, q, indexed, escaped);
+	*plain = q < sc->end && *q == '"';
+	return likely(*plain) ? q + 1 : scan_rest(sc, p, q, indexed, escaped);
 }
 
 /* ---- keys ---- */
@@ -579,7 +579,7 @@ static inline const char *scan_key_text(struct scan *sc, const char *p,
 
 	if (unlikely(peek(sc, p) != '"'))
 		return unexpected(sc, p, "where a key was expected");
-	q = scan_string(sc, p, indexed, &sc->key_escaped);
+	q = scan_string(sc, p, indexed, &sc->key_plain, &sc->key_escaped);
 	if (unlikely(!q))
 		return NULL;
 	sc->key_start = (uint32_t)(p - sc->s);
@@ -587,11 +587,10 @@ static inline const char *scan_key_text(struct scan *sc, const char *p,
 	return q;
 }
 
-/* Is every byte of the key plain? skip_plain() stopped at its closing quote. */
 static inline uint32_t hash_key(const struct scan *sc, const char *p,
 				const char *q)
 {
-	if (likely(skip_plain(p + 1, sc->end) == q - 1))
+	if (likely(sc->key_plain))
 		return hash_ascii(p + 1, (size_t)(q - p) - 2, sc->end);
 	return hash_body((struct body){p + 1, q - 1});
 }
@@ -711,7 +710,7 @@ static inline const char *word_end(struct scan *sc, const char *p,
 static const char *scan_scalar(struct scan *sc, const char *p, char c)
 {
 	enum zb_json_type type = ZB_JSON_NUMBER;
-	bool escaped = false;
+	bool escaped = false, plain;
 	uint32_t tok;
 	const char *q;
 
@@ -719,7 +718,7 @@ static const char *scan_scalar(struct scan *sc, const char *p, char c)
 		type = ZB_JSON_STRING;
 		q = scan_string(sc, p,
 				sc->depth <= sc->index_depth && !sc->nul_ok,
-				&escaped);
+				&plain, &escaped);
 	} else if (c == '-' || (c >= '0' && c <= '9')) {
 		q = number_end(sc, p);
 	} else if (c == 't') {
