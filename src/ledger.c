@@ -21,6 +21,7 @@
 #include "json_scan.h"
 #include "ledger_file.h"
 #include "manifest.h"
+#include "path_match.h"
 #include "store.h"
 
 #include <errno.h>
@@ -29,11 +30,16 @@
 #include <time.h>
 
 #define STRING_MAX ((size_t)4096)
-#define SLOTS	   4096u /* a power of two, over twice the kinds */
+#define SLOTS	   4096u /* a power of two */
 /* Lines of repeats a flush; the others wait for the next one. */
 #define FLUSH_MAX 64u
 
-_Static_assert(SLOTS >= 2 * ZB_LEDGER_KINDS_SESSION, "the table has room");
+/* An operation, and the same below HOME. */
+#define CLASSES	     (2 * ZB_OP_COUNT)
+#define KINDS_MAX    (ZB_LEDGER_KINDS_SESSION + CLASSES * ZB_LEDGER_KINDS_RESERVED)
+#define RESERVED_MAX ((size_t)4096) /* bytes of a record in the reserve */
+
+_Static_assert(SLOTS * 3 >= KINDS_MAX * 4, "the table has room");
 
 struct kind {
 	struct zb_denial d;	   /* as of the first hit; never changes */
@@ -50,12 +56,13 @@ struct zb_ledger {
 	char *ext, *session, *home;
 	void (*on_first)(void *ctx, const struct zb_denial *d);
 	void *ctx;
-	struct kind *kinds[ZB_LEDGER_KINDS_SESSION];
+	struct kind *kinds[KINDS_MAX];
 	size_t n_kinds, kept_bytes;
 	uint16_t slots[SLOTS]; /* place in kinds plus one */
 	struct kind *folded[ZB_OP_COUNT];
 	int64_t window_ms; /* monotonic start of the window */
 	size_t window_kinds;
+	unsigned class_kinds[CLASSES];
 	size_t next; /* where the last flush stopped */
 	uint64_t by_op[ZB_OP_COUNT];
 	int trouble; /* errno of the ledger file, 0: none */
@@ -287,6 +294,14 @@ static uint16_t *slot_of(struct zb_ledger *l, const struct zb_denial *d)
 	return &l->slots[i];
 }
 
+static unsigned class_of(const struct zb_ledger *l, const struct zb_denial *d)
+{
+	bool personal =
+		l->home && d->target && zb_path_below(d->target, l->home);
+
+	return (unsigned)d->op + (personal ? (unsigned)ZB_OP_COUNT : 0u);
+}
+
 static bool has_room(struct zb_ledger *l, const struct zb_denial *d)
 {
 	int64_t now = now_ms(CLOCK_MONOTONIC);
@@ -295,6 +310,9 @@ static bool has_room(struct zb_ledger *l, const struct zb_denial *d)
 		l->window_ms = now;
 		l->window_kinds = 0;
 	}
+	if (l->class_kinds[class_of(l, d)] < ZB_LEDGER_KINDS_RESERVED &&
+	    record_size(d) <= RESERVED_MAX)
+		return true;
 	return l->n_kinds < ZB_LEDGER_KINDS_SESSION &&
 	       l->window_kinds < ZB_LEDGER_KINDS_WINDOW &&
 	       l->kept_bytes + record_size(d) <= ZB_LEDGER_BYTES_SESSION;
@@ -310,6 +328,7 @@ static struct kind *new_kind(struct zb_ledger *l, uint16_t *slot,
 		return NULL;
 	l->kept_bytes += record_size(d);
 	l->window_kinds++;
+	l->class_kinds[class_of(l, d)]++;
 	k->d = *d;
 	*d = (struct zb_denial){0};
 	l->kinds[l->n_kinds++] = k;

@@ -18,6 +18,9 @@
 #define ZB_LEDGER_KINDS_WINDOW	256u
 #define ZB_LEDGER_WINDOW_MS	2000
 #define ZB_LEDGER_BYTES_SESSION ((size_t)768 << 10)
+/* So many of each operation, and again below HOME, are written in any case: a
+ * flood of one thing must not hide the others. */
+#define ZB_LEDGER_KINDS_RESERVED 32u
 /* Size of ext-NAME.denials.jsonl at which repeats in it are summed up; if that
  * leaves more than half, it becomes ext-NAME.denials.jsonl.1. */
 #define ZB_LEDGER_FILE_MAX ((size_t)1 << 20)

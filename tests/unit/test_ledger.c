@@ -337,6 +337,44 @@ static void repeats_are_squeezed(void **state)
 	drop(&r);
 }
 
+/* What a flood of one thing is for: nobody would see the other. */
+static void a_flood_hides_nothing_else(void **state)
+{
+	static const struct {
+		enum zb_op op;
+		const char *target;
+	} rows[] = {{ZB_OP_FS_READ, "/home/u/.ssh/id"},
+		    {ZB_OP_FS_READ, "/etc/shadow"},
+		    {ZB_OP_NET_CONNECT, "192.0.2.1:443"},
+		    {ZB_OP_SYSCALL, "bpf"}};
+	struct zb_ledger *l = open_ledger("s1");
+	struct records r;
+	char name[64];
+
+	(void)state;
+	/* Files of every system's /usr, and calls that cost nothing. */
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "socket family %d", i);
+		if (i % 5)
+			deny(l, ZB_OP_SYSCALL, name);
+		else
+			deny(l, ZB_OP_FS_META, name);
+	}
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++)
+		deny(l, rows[i].op, rows[i].target);
+	zb_ledger_close(l);
+	r = read_back(0, NULL);
+	for (size_t i = 0; i + 1 < ZB_ARRAY_LEN(rows); i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < r.n; k++)
+			found |= r.v[k].op == rows[i].op && r.v[k].target &&
+				 !strcmp(r.v[k].target, rows[i].target);
+		assert_true(found);
+	}
+	drop(&r);
+}
+
 static void fill_session(unsigned s, uint64_t *hits)
 {
 	char name[64];
@@ -921,6 +959,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_flood_is_folded, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_flood_hides_nothing_else,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(long_names_are_bounded, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(repeats_are_squeezed, set_up,
