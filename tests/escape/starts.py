@@ -455,6 +455,37 @@ def while_starting(w, f):
     x.shutdown()
 
 
+@attempt("a mount of another instance, moved to where all may be read")
+def moved_mount(w, f):
+    """Landlock follows mounts upward. To an instance whose project lies
+    elsewhere the mount point of this one's project is a plain directory: below
+    one that may be read, it would open what is denied in the project."""
+    os.symlink(f.ext, w.path("esc"))
+    w.install("esc", "standard")
+    first = w.wrap("esc")
+    first.handshake()
+    first.until("ready")
+    second = w.wrap("esc", project=f.vars["outside"])
+    second.handshake(f.vars["outside"])
+    second.until("ready")
+
+    def act(p, *argv):
+        p.send({"type": "tool_call", "id": "-".join(argv), "name": "act",
+                "args": {"argv": f.fill(argv)}})
+        return p.until("tool_result")["content"][0]["text"]
+    w.contains(act(first, "read", "{ok}"), "notes", "the first has its project")
+    w.contains(act(second, "read", "{ok}"), "ENOENT", "the second has not")
+    for room in (".cache", ".npm", ".local", "go", "bin"):
+        w.contains(act(second, "rename", "{project}", "{home}/%s/app" % room),
+                   "EXDEV", "attempt: into ~/" + room)
+    w.equal(act(second, "rename", "{project}", "{home}/app"), "ok",
+            "control: to another place it is moved")
+    got = act(first, "read", "{home}/app/.env")
+    w.check(got.startswith("no E"), "where what is denied stays so", got)
+    second.shutdown()
+    first.shutdown()
+
+
 @attempt("a tree that its removal would follow")
 def removal(w, f):
     v = f.vars
