@@ -440,13 +440,19 @@ static void end_git(struct run *r)
 static int git_failed(const struct run *r, const char *url, const char *why,
 		      struct zb_error *err)
 {
+	/* What git says, by its version and transport, when it wants to know
+	 * who we are and nobody can be asked. */
+	static const char *const asks[] = {
+		"terminal prompts disabled", "could not read Username",
+		"could not read Password",   "unable to get password from user",
+		"Authentication failed",
+	};
 	struct zb_buf words = {0};
 	const char *s = zb_buf_str(&r->words);
-	bool asked = strstr(s, "terminal prompts disabled") ||
-		     strstr(s, "could not read Username") ||
-		     strstr(s, "could not read Password") ||
-		     strstr(s, "Authentication failed");
+	bool asked = false;
 
+	for (size_t i = 0; i < ZB_ARRAY_LEN(asks) && !asked; i++)
+		asked = strstr(s, asks[i]);
 	if (asked)
 		zb_buf_addf(&words,
 			    "authentication needed for %s (prompts "

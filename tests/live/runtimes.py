@@ -320,7 +320,12 @@ def nvm(w):
     w.env["PATH"] = os.path.dirname(at) + ":" + os.defpath
     script(w, "nv", "#!/usr/bin/env node\n", NODE % {
         "name": "nv", "body": 'return process.execPath;'}, "main.js")
-    answers(w, "nv", '"%s"' % at)
+    # A distribution's node keeps part of its library in files beside it, and
+    # does not start elsewhere without them; a version manager's has it inside.
+    beside = "/usr/share/nodejs"
+    options = ["--scope", w.scope("nv", {"fs": {"read": [beside]}})] if (
+        os.path.isdir(beside)) else []
+    answers(w, "nv", '"%s"' % at, *options)
 
 
 @test("programs granted by name", needs="sandbox")
