@@ -1,16 +1,23 @@
 /* roundtrip.c - one frame out, its answer back, one pending: directly, through
- * a byte proxy, through `zotbox wrap` (mediated, sandboxed). Interleaved. */
+ * a byte proxy, through `zotbox wrap` (mediated, sandboxed). Interleaved.
+ *
+ * Which CPU each of three processes is woken on is the scheduler's choice, and
+ * costs more than all that is measured here; with "one-cpu" there is no choice,
+ * and what remains is the work that each variant does. */
 #include "config.h"
 
 #include "bench/util.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SIZES  3
-#define ROUNDS 40
+#define SIZES	 3
+#define ROUNDS	 40
+#define SETTLE_S 8 /* what a start recorded is flushed, by a timer, for 6 s */
 
 struct peer {
 	const char *name;
@@ -110,8 +117,10 @@ static double once(struct peer *p, size_t size, int times)
 }
 
 /* What stands between is compared with the least that could. */
-static void report(const struct peer *p, int s, size_t size)
+static void report(const struct peer *p, int s, size_t size, bool one_cpu)
 {
+	const char *where = one_cpu ? ", all on one CPU" : "";
+	const char *suffix = one_cpu ? "_one_cpu" : "";
 	static struct variant v[3];
 	char title[80], key[40];
 	double us;
@@ -121,14 +130,30 @@ static void report(const struct peer *p, int s, size_t size)
 		v[i].name = p[i].name;
 	}
 	us = added(&v[2], &v[1]);
-	snprintf(title, sizeof(title), "round trip of %zu bytes", size);
+	snprintf(title, sizeof(title), "round trip of %zu bytes%s", size,
+		 where);
 	print_variants(title, v, 3, 0);
 	printf("  zotbox wrap against the byte proxy %30.2f, %+.1f us\n",
 	       ratio(&v[2], &v[1]), us);
-	snprintf(key, sizeof(key), "trip_%zu", size);
+	snprintf(key, sizeof(key), "trip_%zu%s", size, suffix);
 	result(key, ratio(&v[2], &v[1]));
-	snprintf(key, sizeof(key), "added_%zu", size);
+	snprintf(key, sizeof(key), "added_%zu%s", size, suffix);
 	result(key, us);
+}
+
+/* The last CPU that this process may use; children inherit it. */
+static void stay_on_one_cpu(void)
+{
+	cpu_set_t set, one;
+
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof(set), &set))
+		die("sched_getaffinity");
+	for (int i = CPU_SETSIZE - 1; i >= 0 && !CPU_COUNT(&one); i--)
+		if (CPU_ISSET(i, &set))
+			CPU_SET(i, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		die("sched_setaffinity");
 }
 
 int main(int argc, char **argv)
@@ -139,9 +164,12 @@ int main(int argc, char **argv)
 	char *bare[] = {argv[1], NULL};
 	char *proxy[] = {argv[2], argv[1], NULL};
 	char *wrap[] = {argv[3], argv[4], argv[5], NULL};
+	bool one_cpu = argc > 6 && strcmp(argv[6], "one-cpu") == 0;
 
 	if (argc < 6)
-		die("usage: roundtrip ECHO PROXY ZOTBOX wrap NAME");
+		die("usage: roundtrip ECHO PROXY ZOTBOX wrap NAME [one-cpu]");
+	if (one_cpu)
+		stay_on_one_cpu();
 	signal(SIGPIPE, SIG_IGN);
 	p[0].name = "directly";
 	p[1].name = "byte proxy";
@@ -151,6 +179,7 @@ int main(int argc, char **argv)
 	start(&p[2], wrap);
 	for (int i = 0; i < 3; i++)
 		handshake(&p[i]);
+	sleep(SETTLE_S);
 	for (int r = -2; r < ROUNDS; r++)
 		for (int s = 0; s < SIZES; s++)
 			for (int i = 0; i < 3; i++) {
@@ -160,7 +189,7 @@ int main(int argc, char **argv)
 					p[i].v[s].us[p[i].v[s].n++] = us;
 			}
 	for (int s = 0; s < SIZES; s++)
-		report(p, s, sizes[s]);
+		report(p, s, sizes[s], one_cpu);
 	for (int i = 0; i < 3; i++) {
 		close(p[i].in);
 		close(p[i].out);

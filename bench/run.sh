@@ -38,6 +38,7 @@ targets() {
 	open|a watched open, of a bare one (x)|8.00|5.00
 	open_etc|a watched open in a directory of few grants (x)|8.00|-
 	added_200|round trip of 200 bytes, over a byte proxy (us)|5.00|2.00
+	added_200_one_cpu|the same, all on one CPU (us)|5.00|2.00
 	trip_10000|round trip of 10 kB, of a byte proxy (x)|1.50|-
 	trip_1000000|round trip of 1 MB, of a byte proxy (x)|1.50|-
 	memory_each|private memory, one of three (kB)|1024|150
@@ -83,8 +84,11 @@ part "$build/bench-watched" open_etc "/etc/passwd" "$work/opens-etc"
 extension echo '"./bench-echo"' '[]' "$build/bench-echo"
 "$build/zotbox" ext install "$work/echo" </dev/null >/dev/null 2>&1
 cd "$ZOT_HOME/extensions/echo"
-part "$build/bench-roundtrip" "$build/bench-echo" "$build/bench-byteproxy" "$build/zotbox" wrap echo 2>"$work/wrap.err" ||
-	{ cat "$work/wrap.err" && exit 1; }
+for cpus in "" one-cpu; do
+	# shellcheck disable=SC2086 # none, or a word
+	part "$build/bench-roundtrip" "$build/bench-echo" "$build/bench-byteproxy" "$build/zotbox" wrap echo $cpus 2>"$work/wrap.err" ||
+		{ cat "$work/wrap.err" && exit 1; }
+done
 part "${PYTHON3:-python3}" "$src/bench/alive.py" 20 "$build/zotbox" wrap echo
 summary
 echo
