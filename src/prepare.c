@@ -524,7 +524,7 @@ static int compare_asked(struct job *j)
 
 /* ---- the host as the resolver sees it ------------------------------------ */
 
-static void look(void *ctx, const char *path, struct zb_path_fact *out)
+void zb_facts_look(void *ctx, const char *path, struct zb_path_fact *out)
 {
 	char text[PATH_MAX];
 	struct stat st;
@@ -548,7 +548,7 @@ static void look(void *ctx, const char *path, struct zb_path_fact *out)
 	out->size = (uint64_t)st.st_size;
 }
 
-static void expand(void *ctx, const char *pattern, struct zb_strv *out)
+void zb_facts_expand(void *ctx, const char *pattern, struct zb_strv *out)
 {
 	glob_t g = {0};
 
@@ -840,8 +840,8 @@ static int resolve(struct job *j)
 		.base_needs = j->base,
 		.n_base_needs = j->n_base,
 		.base_quiet = &j->base_quiet,
-		.look = look,
-		.expand = expand,
+		.look = zb_facts_look,
+		.expand = zb_facts_expand,
 		.find_program = find_program,
 		.ctx = j,
 		.requested_env = &j->asked_env,

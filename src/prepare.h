@@ -53,4 +53,9 @@ int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 void zb_prepared_started(struct zb_prepared *p);
 void zb_prepared_done(struct zb_prepared *p);
 
+/* zb_facts.look and .expand (plan.h) as this host answers them; @ctx is not
+ * used. For who resolves, or asks a plan, without starting anything. */
+void zb_facts_look(void *ctx, const char *path, struct zb_path_fact *out);
+void zb_facts_expand(void *ctx, const char *pattern, struct zb_strv *out);
+
 #endif
