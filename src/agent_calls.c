@@ -573,10 +573,18 @@ static struct member *owner(struct zb_agent *a, const char *panel)
 	return NULL;
 }
 
-size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
-			  const char *key, const char *text)
+/* @m, if it has that panel open. */
+static struct member *holder(struct zb_agent *a, size_t m, const char *panel)
 {
-	struct member *m = owner(a, panel);
+	if (m < a->n && zb_agent_running(a->members[m]) &&
+	    zb_strv_has(&a->members[m]->panels, panel))
+		return a->members[m];
+	return NULL;
+}
+
+static size_t send_key(struct member *m, const char *panel, const char *key,
+		       const char *text)
+{
 	struct zb_buf frame = {0};
 
 	if (!m)
@@ -587,9 +595,8 @@ size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
 	return m->index;
 }
 
-size_t zb_agent_panel_close(struct zb_agent *a, const char *panel)
+static size_t send_close(struct member *m, const char *panel)
 {
-	struct member *m = owner(a, panel);
 	struct zb_buf frame = {0};
 
 	if (!m)
@@ -606,4 +613,27 @@ size_t zb_agent_panel_close(struct zb_agent *a, const char *panel)
 	zb_agent_send(m, &frame, "panel_close");
 	zb_buf_done(&frame);
 	return m->index;
+}
+
+size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
+			  const char *key, const char *text)
+{
+	return send_key(owner(a, panel), panel, key, text);
+}
+
+size_t zb_agent_panel_close(struct zb_agent *a, const char *panel)
+{
+	return send_close(owner(a, panel), panel);
+}
+
+size_t zb_agent_member_key(struct zb_agent *a, size_t member, const char *panel,
+			   const char *key, const char *text)
+{
+	return send_key(holder(a, member, panel), panel, key, text);
+}
+
+size_t zb_agent_member_close(struct zb_agent *a, size_t member,
+			     const char *panel)
+{
+	return send_close(holder(a, member, panel), panel);
 }
