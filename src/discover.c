@@ -6,6 +6,7 @@
 #include "discover.h"
 #include "staging.h"
 #include "text.h"
+#include "trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,6 +32,7 @@ void zb_found_clear(struct zb_found *f)
 	free(f->link);
 	free(f->policy);
 	free(f->problem);
+	free(f->untrusted);
 	zb_manifest_done(&f->manifest);
 	*f = (struct zb_found){0};
 }
@@ -178,6 +180,17 @@ static void read_manifest(struct zb_found *f, const struct zb_store *store)
 		f->policy = zb_strdup(f->theme_only ? "-" : policy);
 }
 
+static void look_at_trust(struct zb_found *f, const struct zb_store *store)
+{
+	struct zb_error err = {0};
+
+	if (!zb_trust_check(store, f->dir, NULL, &err))
+		return;
+	/* Of a list of files the first line is enough here. */
+	err.msg[strcspn(err.msg, "\n")] = '\0';
+	f->untrusted = zb_strdup(err.msg);
+}
+
 /* What kind of entry it is; a link is followed and shown as one. */
 static void look_at(struct zb_found *f, const struct zb_store *store)
 {
@@ -200,6 +213,8 @@ static void look_at(struct zb_found *f, const struct zb_store *store)
 		f->policy = zb_strdup("-");
 	else
 		read_manifest(f, store);
+	if (f->scope == ZB_FOUND_PROJECT && f->has_manifest && !f->theme_only)
+		look_at_trust(f, store);
 }
 
 static struct zb_found *append(struct zb_found_list *l)
@@ -382,6 +397,7 @@ static void member(struct zb_buf *out, const char *key, const char *value)
 int zb_found_json(const struct zb_found *f, struct zb_buf *out)
 {
 	const struct zb_manifest *m = &f->manifest;
+	const char *problem = f->problem ? f->problem : f->untrusted;
 
 	member(out, "name", f->name);
 	member(out, "scope", zb_found_scope_name(f->scope));
@@ -394,8 +410,8 @@ int zb_found_json(const struct zb_found *f, struct zb_buf *out)
 	zb_buf_addf(out, "\"wrapped\":%s,", f->wrapped ? "true" : "false");
 	member(out, "policy", f->policy);
 	zb_buf_adds(out, "\"problem\":");
-	if (f->problem)
-		zb_json_quote(out, f->problem, strlen(f->problem));
+	if (problem)
+		zb_json_quote(out, problem, strlen(problem));
 	else
 		zb_buf_adds(out, "null");
 	return out->failed ? ZB_ELIMIT : 0;

@@ -29,6 +29,9 @@ struct zb_found {
 	/* "strict", "strict+scope", "unconfined"; "-": starts nothing */
 	char *policy;
 	char *problem; /* in zot's words where zot has some; else NULL */
+	/* A project's that starts in no zotbox, because it is not trusted as it
+	 * is (trust.h): why, and what to do. Else NULL. */
+	char *untrusted;
 };
 
 struct zb_found_list {

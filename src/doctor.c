@@ -9,6 +9,7 @@
 #include "enforce.h"
 #include "ledger.h"
 #include "prepare.h"
+#include "trust.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +80,10 @@ static void fill_target(struct zb_target *t, const struct zb_patient *p,
 		return;
 	}
 	t->path = p->found->dir;
-	t->policy = "strict";
+	/* What a project brings along has the scope that it was trusted with.
+	 */
+	if (p->found->scope != ZB_FOUND_PROJECT)
+		t->policy = "strict";
 }
 
 /* What it asks for, and which of that could be granted. */
@@ -187,8 +191,21 @@ static void warn_unconfined(struct zb_patient *p, const struct zb_store *store)
 	else
 		zb_strv_addf(&p->warnings,
 			     "unconfined: zot starts it with all of your "
-			     "rights; here it is examined under strict%s",
+			     "rights%s%s",
+			     f->scope == ZB_FOUND_PROJECT
+				     ? ""
+				     : "; here it is examined under strict",
 			     how ? how : "");
+}
+
+/* Nothing of it is run, nor read. The message again, with the files. */
+static void refuse_untrusted(struct zb_patient *p, const struct zb_store *store)
+{
+	struct zb_error err = {0};
+
+	p->status = "unconfined";
+	if (zb_trust_check(store, p->found->dir, NULL, &err))
+		zb_strv_add(&p->warnings, err.msg);
 }
 
 /* Everything that is known without starting it. */
@@ -214,6 +231,8 @@ static void examine_still(struct round *r, struct zb_patient *p,
 		p->status = "disabled";
 	else if (f->theme_only)
 		p->status = "theme-only";
+	else if (f->untrusted)
+		refuse_untrusted(p, r->store);
 	else
 		resolve_plan(p, r->store, t);
 }

@@ -37,6 +37,7 @@ struct walk {
 	size_t cap;
 	const char *dir;     /* for messages */
 	const char *shipped; /* stands for extension.json */
+	bool whole;	     /* nothing is left out */
 	struct zb_buf path;  /* relative, of where we are */
 	uint8_t *chunk;
 	struct zb_error *err;
@@ -197,10 +198,10 @@ static int add(struct walk *w, int at, const char *name, bool link)
 
 static int walk_dir(struct walk *w, int at, const char *name, unsigned depth);
 
-static bool is_left_out(const char *name, unsigned depth)
+static bool is_left_out(const struct walk *w, const char *name, unsigned depth)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..") ||
-	       (depth == 0 &&
+	       (depth == 0 && !w->whole &&
 		(!strcmp(name, ".git") || !strcmp(name, "extension.json")));
 }
 
@@ -210,7 +211,7 @@ static int walk_entry(struct walk *w, int at, const char *name, unsigned depth)
 	struct stat st;
 	int rc;
 
-	if (is_left_out(name, depth))
+	if (is_left_out(w, name, depth))
 		return 0;
 	if (zb_buf_addf(&w->path, "%s%s", len ? "/" : "", name))
 		return zb_fail(w->err, ZB_ELIMIT, "out of memory");
@@ -273,11 +274,15 @@ static int add_shipped(struct walk *w)
 	return 0;
 }
 
-int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
-		 struct zb_error *err)
+static int make(struct zb_lock *out, const char *dir, const char *shipped,
+		bool whole, struct zb_error *err)
 {
 	struct zb_lock l = {0};
-	struct walk w = {.out = &l, .dir = dir, .shipped = shipped, .err = err};
+	struct walk w = {.out = &l,
+			 .dir = dir,
+			 .shipped = shipped,
+			 .whole = whole,
+			 .err = err};
 	zb_auto(free) uint8_t *chunk = malloc(CHUNK);
 	int rc = 0;
 
@@ -303,6 +308,18 @@ int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
 	}
 	*out = l;
 	return 0;
+}
+
+int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
+		 struct zb_error *err)
+{
+	return make(out, dir, shipped, false, err);
+}
+
+int zb_lock_make_whole(struct zb_lock *out, const char *dir,
+		       struct zb_error *err)
+{
+	return make(out, dir, NULL, true, err);
 }
 
 /* ---- the file ------------------------------------------------------------ */
@@ -477,12 +494,14 @@ static int add_diff(struct zb_strv *diff, size_t *n, const char *word,
 }
 
 /* Both lists are in the byte order of their paths. */
-static int add_diffs(const struct zb_lock *was, const struct zb_lock *now,
-		     struct zb_strv *diff)
+int zb_lock_diff(const struct zb_lock *was, const struct zb_lock *now,
+		 struct zb_strv *diff)
 {
 	size_t a = 0, b = 0, n = 0;
 	int rc = 0;
 
+	if (was->tree && now->tree && !strcmp(was->tree, now->tree))
+		return 0;
 	while (!rc && (a < was->n_files || b < now->n_files)) {
 		const struct zb_lock_file *x =
 			a < was->n_files ? &was->files[a] : NULL;
@@ -513,8 +532,7 @@ int zb_lock_compare(const struct zb_lock *l, const char *dir,
 
 	if (rc)
 		return rc;
-	if (!l->tree || strcmp(l->tree, now.tree) != 0)
-		rc = add_diffs(l, &now, diff);
+	rc = zb_lock_diff(l, &now, diff);
 	if (rc)
 		zb_fail(err, ZB_ELIMIT, "out of memory");
 	zb_lock_done(&now);

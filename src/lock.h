@@ -28,6 +28,10 @@ struct zb_lock {
  * file, directory nor link. Fills files and tree, and nothing else. */
 int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
 		 struct zb_error *err);
+/* The same for a directory that was not installed: everything below it counts,
+ * extension.json as it is, and .git too. */
+int zb_lock_make_whole(struct zb_lock *out, const char *dir,
+		       struct zb_error *err);
 int zb_lock_write(const struct zb_lock *l, const char *path,
 		  struct zb_error *err);
 /* ZB_EUSAGE for a file that is no lock, or whose tree hash is not that of its
@@ -39,6 +43,9 @@ int zb_lock_read(struct zb_lock *out, const char *path, struct zb_error *err);
 int zb_lock_compare(const struct zb_lock *l, const char *dir,
 		    const char *shipped, struct zb_strv *diff,
 		    struct zb_error *err);
+/* The same of two lists; nothing is added if they are equal. 0 or ZB_ELIMIT. */
+int zb_lock_diff(const struct zb_lock *was, const struct zb_lock *now,
+		 struct zb_strv *diff);
 void zb_lock_done(struct zb_lock *l);
 
 #endif

@@ -23,6 +23,7 @@
 #include "staging.h"
 #include "stubs.h"
 #include "text.h"
+#include "trust.h"
 
 #include <dirent.h>
 #include <glob.h>
@@ -299,7 +300,18 @@ static int say_changed(struct job *j, const struct zb_lock *lock)
 	return ZB_EPOLICY;
 }
 
-static int check_integrity(struct job *j)
+/* What a project brings along starts as it was approved, or not at all. */
+static int check_trust(struct job *j)
+{
+	const char *path = j->target->path;
+
+	return zb_is_project_local(j->store, path)
+		       ? zb_trust_check(j->store, path, &j->out->changed,
+					j->err)
+		       : 0;
+}
+
+static int check_lock(struct job *j)
 {
 	zb_auto(free) char *path = in_box(j, "lock.json");
 	struct zb_lock lock = {0};
@@ -323,6 +335,11 @@ static int check_integrity(struct job *j)
 		j->tree = zb_steal(&lock.tree);
 	zb_lock_done(&lock);
 	return rc;
+}
+
+static int check_integrity(struct job *j)
+{
+	return j->target->name ? check_lock(j) : check_trust(j);
 }
 
 /* ---- what is granted, what is asked for ---------------------------------- */
@@ -982,7 +999,7 @@ static const struct {
 } steps[] = {
 	{find, false},
 	{check_box, true},
-	{check_integrity, true},
+	{check_integrity, false},
 	{read_manifest, false},
 	{read_scope, false},
 	{read_asked, false},

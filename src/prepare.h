@@ -42,11 +42,11 @@ struct zb_prepared {
 	int lock_fds[2];
 };
 
-/* ZB_EPOLICY: unknown NAME, no manifest or scope, changed code, stub in the
- * way, an installed manifest that would start it unconfined, nothing to start
- * (theme only); ZB_EUNSUPPORTED: a rule this host cannot enforce; ZB_EUSAGE:
- * malformed files. Nothing is started. On failure only @out->changed may be
- * filled. */
+/* ZB_EPOLICY: unknown NAME, no manifest or scope, changed code, one of a
+ * project that is not trusted (trust.h), stub in the way, an installed manifest
+ * that would start it unconfined, nothing to start (theme only);
+ * ZB_EUNSUPPORTED: a rule this host cannot enforce; ZB_EUSAGE: malformed files.
+ * Nothing is started. On failure only @out->changed may be filled. */
 int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	       const struct zb_target *target, struct zb_error *err);
 /* The sandbox has its mounts: other instances may go on. */

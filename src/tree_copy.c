@@ -341,3 +341,22 @@ int zb_tree_copy(const char *from, const char *to, struct zb_tree_copy *c,
 	zb_strv_done(&w.links);
 	return rc;
 }
+
+int zb_tree_judge_links(const char *dir, const struct zb_strv *links,
+			struct zb_strv *warnings, struct zb_error *err)
+{
+	zb_auto(fd) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct zb_tree_copy c = {0};
+	struct walk w = {.c = &c, .err = err};
+	int rc = 0;
+
+	if (fd < 0)
+		return zb_fail_sys(err, errno, "open %s", dir);
+	for (size_t i = 0; !rc && i < links->n; i++)
+		rc = judge_link(&w, fd, links->v[i]);
+	for (size_t i = 0; !rc && i < c.warnings.n; i++)
+		if (zb_strv_add(warnings, c.warnings.v[i]))
+			rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+	zb_strv_done(&c.warnings);
+	return rc;
+}

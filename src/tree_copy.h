@@ -35,4 +35,9 @@ struct zb_tree_copy {
 int zb_tree_copy(const char *from, const char *to, struct zb_tree_copy *c,
 		 struct zb_error *err);
 
+/* Judge @links, paths of links below @dir, as those of a copy: ZB_EPOLICY for
+ * the first one that leaves @dir, a warning for what leads nowhere. */
+int zb_tree_judge_links(const char *dir, const struct zb_strv *links,
+			struct zb_strv *warnings, struct zb_error *err);
+
 #endif
