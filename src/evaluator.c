@@ -207,6 +207,21 @@ static struct zb_finding judge_read(const struct zb_plan *plan,
 	return allowed(p, i, true);
 }
 
+/* Landlock looks upward across mounts: below a place from which anything can
+ * be executed, such as HOME, it stops nobody. */
+static enum zb_floor exec_floor(const struct zb_plan *plan,
+				const struct zb_place *p)
+{
+	for (size_t i = 0; i < plan->n_places; i++) {
+		const struct zb_place *q = &plan->places[i];
+
+		if (q != p && (q->rights & ZB_MAY_EXEC) && !q->carved &&
+		    !q->brokered && zb_path_below(p->path, q->path))
+			return ZB_FLOOR_NONE;
+	}
+	return ZB_FLOOR_LANDLOCK;
+}
+
 static struct zb_finding judge_exec(const struct zb_plan *plan,
 				    const struct zb_query *q)
 {
@@ -223,7 +238,7 @@ static struct zb_finding judge_exec(const struct zb_plan *plan,
 	if (q->is_dir || !q->exists)
 		return allow(i); /* fails by itself */
 	if (!(p->rights & ZB_MAY_EXEC))
-		return deny(ZB_R_NO_EXEC, i, EACCES, ZB_FLOOR_LANDLOCK);
+		return deny(ZB_R_NO_EXEC, i, EACCES, exec_floor(plan, p));
 	if (p->carved || p->brokered)
 		return deny(ZB_R_PARTLY, i, EACCES, ZB_FLOOR_LANDLOCK);
 	return allow(i);

@@ -5,16 +5,19 @@
  * is hidden, or a program whose loader is, fails with ENOENT for a file that
  * is plainly there. So both are judged as programs of their own.
  *
- * A program without a path (fexecve of a memfd) is Landlock's alone. */
+ * A program that is named by a descriptor (fexecve) is judged by what that is
+ * on; one without a name on any disk is Landlock's alone. */
 #include "config.h"
 
 #include "platform/linux/broker_int.h"
+#include "platform/linux/peer.h"
 
 #include "cleanup.h"
 #include "fdutil.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -122,27 +125,70 @@ static bool may_start(struct zb_call *c, const char *asked)
 	return false;
 }
 
+static const char own_fds[] = "/proc/self/fd/";
+
+/* A program named by its descriptor, into @c->found. Return: false if the
+ * answer is said. */
+static bool by_descriptor(struct zb_call *c, int fd)
+{
+	struct zb_spot *f = &c->found;
+	struct stat st;
+
+	zb_spot_done(f);
+	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, fd), f);
+	if (f->fd < 0) {
+		zb_say_errno(c, f->err);
+		return false;
+	}
+	if (f->proc || fstat(f->fd, &st) || !st.st_nlink) {
+		zb_say_continue(c);
+		return false;
+	}
+	return may_start(c, f->path);
+}
+
+/* A program named by its path; the interpreters behind one are too. */
+static bool by_path(struct zb_call *c, const char *asked, bool follow)
+{
+	return zb_locate(c, ZB_OP_FS_EXEC, asked, c->full, follow,
+			 ZB_ASK_PROGRAM, &c->found) &&
+	       may_start(c, asked);
+}
+
+/* The descriptor by which the call names its program; -1: none. */
+static int descriptor(const struct zb_call *c)
+{
+	const char *fd = c->asked + sizeof(own_fds) - 1;
+	size_t n;
+
+	if (!c->asked[0] && (zb_arg_flags(c) & AT_EMPTY_PATH))
+		return zb_arg_dir(c, c->row->dir);
+	if (strncmp(c->asked, own_fds, sizeof(own_fds) - 1) != 0)
+		return -1;
+	n = strspn(fd, "0123456789");
+	return n && n < 9 && !fd[n] ? atoi(fd) : -1;
+}
+
 void zb_call_exec(struct zb_call *c)
 {
-	uint32_t flags = zb_arg_flags(c);
-	char *asked = c->asked;
+	bool follow = !(zb_arg_flags(c) & AT_SYMLINK_NOFOLLOW), ok;
+	int fd;
 
-	if (zb_arg_is_fd(c))
+	if (!zb_arg_path(c, c->row->path, c->asked))
 		return;
-	if (!zb_arg_spell(c, c->row->dir, c->row->path, asked, c->full))
-		return;
-	for (int i = 0; i < MAX_DEPTH; i++) {
-		bool follow = i || !(flags & AT_SYMLINK_NOFOLLOW);
-
-		if (!zb_locate(c, ZB_OP_FS_EXEC, asked, c->full, follow,
-			       ZB_ASK_PROGRAM, &c->found) ||
-		    !may_start(c, asked))
-			return;
-		asked = c->asked2;
-		if (!needs(&c->found, asked, sizeof(c->asked2)))
+	fd = descriptor(c);
+	if (fd >= 0)
+		ok = by_descriptor(c, fd);
+	else
+		ok = zb_arg_spell(c, c->row->dir, c->row->path, c->asked,
+				  c->full) &&
+		     by_path(c, c->asked, follow);
+	for (int i = 1; ok && i < MAX_DEPTH; i++) {
+		if (!needs(&c->found, c->asked2, sizeof(c->asked2)) ||
+		    zb_spell(&c->b->jail, c->tid, AT_FDCWD, c->asked2, c->full))
 			break;
-		if (zb_spell(&c->b->jail, c->tid, AT_FDCWD, asked, c->full))
-			break;
+		ok = by_path(c, c->asked2, true);
 	}
-	zb_say_continue(c);
+	if (ok)
+		zb_say_continue(c);
 }

@@ -212,6 +212,8 @@ void zb_call_times(struct zb_call *c);
 void zb_call_setxattr(struct zb_call *c);
 void zb_call_fsetxattr(struct zb_call *c);
 void zb_call_removexattr(struct zb_call *c);
+void zb_call_getxattr(struct zb_call *c); /* broker_xattr.c */
+void zb_call_listxattr(struct zb_call *c);
 void zb_call_connect(struct zb_call *c); /* broker_net.c */
 void zb_call_bind(struct zb_call *c);
 void zb_call_sendto(struct zb_call *c);

@@ -92,6 +92,23 @@ int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap)
 	return -ENAMETOOLONG;
 }
 
+int zb_peer_memory(int tid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -EFAULT : fd;
+}
+
+int zb_peer_write(int memory, uint64_t addr, const void *p, size_t n)
+{
+	if (addr > INT64_MAX)
+		return -EFAULT;
+	return pwrite(memory, p, n, (off_t)addr) == (ssize_t)n ? 0 : -EFAULT;
+}
+
 static int pidfd_open(int pid, unsigned flags)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, flags);

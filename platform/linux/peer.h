@@ -18,6 +18,13 @@ int zb_peer_read(int tid, uint64_t addr, void *out, size_t n);
  * -ENAMETOOLONG without a NUL. */
 int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap);
 
+/* A handle to write into its memory by. Opened before zb_notify_valid() said
+ * yes, it is that of the process which waits, whatever its number is by the
+ * time of the write. Return: a descriptor, or a negative errno. */
+int zb_peer_memory(int tid);
+/* Return: 0, or -EFAULT if not all could be written. */
+int zb_peer_write(int memory, uint64_t addr, const void *p, size_t n);
+
 /* A duplicate of its descriptor @fd, or -EBADF. */
 int zb_peer_fd(int tid, int fd);
 /* Path inside of the program it runs; "" if unknown. */

@@ -300,6 +300,26 @@ static int run_by_descriptor(char **a, struct say *s)
 	return wait_ok(pid);
 }
 
+/* The way of fexecve(3) where there is no execveat(2). */
+static int run_by_proc(char **a, struct say *s)
+{
+	int fd = open(a[0], O_PATH | O_CLOEXEC);
+	char word[] = "whoami", link[64], *const env[] = {NULL},
+	     *const argv[] = {a[0], word, NULL};
+	pid_t pid;
+
+	(void)s;
+	if (fd < 0)
+		return errno;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	pid = fork();
+	if (!pid) {
+		execve(link, argv, env);
+		_exit(errno);
+	}
+	return wait_ok(pid);
+}
+
 /* Is the effective user of a set-user-id program another? */
 static int run_set_id(char **a, struct say *s)
 {
@@ -433,6 +453,7 @@ const struct act acts_files[] = {
 	{"inherited-dir", 2, inherited_dir},
 	{"run", 1, run},
 	{"run-by-descriptor", 1, run_by_descriptor},
+	{"run-by-proc", 1, run_by_proc},
 	{"run-set-id", 1, run_set_id},
 	{"race", 3, race_path},
 	{"race-links", 4, race_links},

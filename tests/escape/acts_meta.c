@@ -103,6 +103,56 @@ static int xattr_by_descriptor(char **a, struct say *s)
 	return fsetxattr(fd, "user.zb", "x", 1, 0) ? errno : 0;
 }
 
+/* Is @value, of @n bytes, a planted secret? */
+static int secret_value(const char *value, ssize_t n, struct say *s)
+{
+	if (n < 0)
+		return errno;
+	if (n < 6 || strncmp(value, "S3CRET", 6) != 0)
+		return ENODATA;
+	say(s, "%.*s", (int)n, value);
+	return 0;
+}
+
+/* The attribute of a file, by path, in each way there is. */
+static int read_attribute(char **a, struct say *s)
+{
+	char value[64], link[64];
+	int fd = open(a[0], O_PATH | O_CLOEXEC), e;
+
+	if (fd < 0)
+		return errno;
+	if (!secret_value(value,
+			  lgetxattr(a[0], "user.zb", value, sizeof(value)), s))
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (!secret_value(value,
+			  getxattr(link, "user.zb", value, sizeof(value)), s) ||
+	    !secret_value(value, fgetxattr(fd, "user.zb", value, sizeof(value)),
+			  s))
+		return 0;
+	e = secret_value(value, getxattr(a[0], "user.zb", value, sizeof(value)),
+			 s);
+	return e;
+}
+
+/* Their names may say as much. */
+static int list_attributes(char **a, struct say *s)
+{
+	char names[1024];
+	ssize_t n = llistxattr(a[0], names, sizeof(names));
+
+	if (n >= 0)
+		n = listxattr(a[0], names, sizeof(names));
+	if (n < 0)
+		return errno;
+	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
+		if (!strcmp(names + i, "user.zb"))
+			return 0;
+	(void)s;
+	return ENODATA;
+}
+
 static int mode_of_open_file(char **a, struct say *s)
 {
 	int fd = open(a[0], O_RDONLY | O_CLOEXEC);
@@ -284,6 +334,8 @@ const struct act acts_meta[] = {
 	{"owner-by-descriptor", 1, owner_by_descriptor},
 	{"truncate-by-descriptor", 1, truncate_by_descriptor},
 	{"xattr-by-descriptor", 1, xattr_by_descriptor},
+	{"read-attribute", 1, read_attribute},
+	{"list-attributes", 1, list_attributes},
 	{"mode-of-open-file", 1, mode_of_open_file},
 	{"make-set-id", 1, make_set_id},
 	{"make-device", 1, make_device},

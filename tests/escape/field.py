@@ -22,6 +22,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
@@ -30,6 +31,18 @@ from zbtest import World, call
 
 ESCAPIST = os.path.join(zbtest.BUILD, "tests/escape/escapist")
 SECRET = "S3CRET"
+
+
+def has_attributes():
+    with tempfile.NamedTemporaryFile() as f:
+        try:
+            os.setxattr(f.name, "user.zb", b"x")
+        except OSError:
+            return False
+        return True
+
+
+HAS_ATTRIBUTES = has_attributes()
 
 
 # ---- attempts ---------------------------------------------------------------
@@ -79,7 +92,7 @@ class Attempt:
     the cause; `control`: another act for outside, or None where there is
     none, with `no_control` saying why. `refused`: errnos with which a host
     may refuse it to everybody: then the control is skipped. `needs`: root,
-    user. `lone`: not tried where a layer is taken out."""
+    user, attributes (user.* ones can be kept here). `lone`: not tried where a layer is taken out."""
     def __init__(self, name, act, errno, *cause, control=True, refused="",
                  needs=(), no_control="", lone=False):
         self.name, self.act, self.errno, self.cause = name, act, errno, cause
@@ -280,7 +293,8 @@ class Field:
             w.write(rel, text)
         w.write("home/work/app/tool.sh", "#!/bin/sh\nexit 0\n", 0o755)
         shutil.copy(ESCAPIST, w.project + "/tool")
-        shutil.copy(ESCAPIST, w.home + "/docs/tool")
+        for name in ("tool", "tool2", "tool3"):
+            shutil.copy(ESCAPIST, w.home + "/docs/" + name)
         os.symlink("../vault/out", w.home + "/docs/out")
         os.symlink("../../vault/innocent", w.project + "/innocent.txt")
         os.symlink("../..", w.project + "/up")
@@ -306,7 +320,9 @@ class Field:
                     " ".join(words)):
                 rel = {"v": "home/vault/", "e": "home/work/app/.env.",
                        "c": "home/work/esc/", "t": "twin/x-"}[top[0]]
-                self.w.write(rel + name, "S3CRET-%s\n" % name)
+                path = self.w.write(rel + name, "S3CRET-%s\n" % name)
+                if HAS_ATTRIBUTES:
+                    os.setxattr(path, "user.zb", b"S3CRET-ATTRIBUTE")
 
     def victim(self):
         """Somebody of the same user who lets all look that may at all."""
@@ -437,6 +453,8 @@ def fits(a):
         return os.geteuid() == 0
     if a.needs == "user":
         return os.geteuid() != 0
+    if a.needs == "attributes":
+        return HAS_ATTRIBUTES
     return True
 
 

@@ -35,8 +35,16 @@ def granted(w):
     try:
         w.equal(f.outside(["read", "{docs}/secret"]), "ok S3CRET-DOC",
                 "control: there is something in the grant")
-        judge(f, GRANTED, "--scope", w.scope("esc", {
-            "extends": "strict", "fs": {"read": ["~/docs"]}}))
+        scope = w.scope("esc", {"extends": "strict",
+                                "fs": {"read": ["~/docs"]}})
+        judge(f, GRANTED, "--scope", scope)
+        if HAS_ATTRIBUTES:
+            os.setxattr(w.home + "/docs/note", "user.zb", b"S3CRET-ATTRIBUTE")
+            w.equal(f.inside([["read-attribute", "{docs}/note"],
+                              ["list-attributes", "{docs}/note"]],
+                             "--scope", scope),
+                    ["ok S3CRET-ATTRIBUTE", "ok"],
+                    "attributes of what is granted can be read")
     finally:
         f.close()
 

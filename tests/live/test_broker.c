@@ -522,6 +522,50 @@ static void links_wait(void)
 	unlink(lock);
 }
 
+/* Of data that is its own; @kept: one was set there. */
+static void read_attributes(const char *n, bool kept)
+{
+	int e;
+	long got;
+
+	got = box_tell(&box, &e, NULL, "call %d s:%s s:user.zb 0 0",
+		       (int)SYS_getxattr, n);
+	tap_ok(kept ? !e && got == 1 : e == ENODATA || e == EOPNOTSUPP,
+	       "getxattr says how much there is (%ld, %d)", got, e);
+	box_tell(&box, &e, NULL, "call %d s:%s s:user.none 0 0",
+		 (int)SYS_getxattr, n);
+	tap_ok(e == ENODATA || e == EOPNOTSUPP, "or that there is none (%d)",
+	       e);
+	box_tell(&box, &e, NULL, "call %d s:%s s:trusted.zb 0 0",
+		 (int)SYS_getxattr, n);
+	tap_ok(e == ENODATA || e == EOPNOTSUPP,
+	       "none of those for a capability (%d)", e);
+	got = box_tell(&box, &e, NULL, "call %d s:%s 0 0", (int)SYS_listxattr,
+		       n);
+	tap_ok(kept ? !e && got >= 8 : !e || e == EOPNOTSUPP,
+	       "listxattr too (%ld, %d)", got, e);
+	box_tell(&box, &e, NULL, "call %d s:%s s:user.zb 1 64",
+		 (int)SYS_getxattr, n);
+	tap_ok(kept ? e == EFAULT : e == ENODATA || e == EOPNOTSUPP,
+	       "a buffer that is none is EFAULT (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:%s s: 0 0", (int)SYS_getxattr, n);
+	tap_ok(e == ERANGE, "an attribute without a name is ERANGE (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:/proc/self/status s:user.zb 0 0",
+		 (int)SYS_getxattr);
+	tap_ok(e == EOPNOTSUPP, "what is in /proc has none (%d)", e);
+	box_forget(&box);
+	box_tell(&box, &e, NULL, "call %d s:%s s:user.zb 0 0",
+		 (int)SYS_getxattr, box_path("proj/.env"));
+	tap_ok(e == EACCES &&
+		       box_denied(&box, ZB_OP_FS_READ, box_path("proj/.env")),
+	       "nor is one of a denied file told (%d)", e);
+	box_tell(&box, &e, NULL, "call %d s:%s s:system.posix_acl_access 0 0",
+		 (int)SYS_getxattr, box_path("proj/.env"));
+	tap_ok(e == ENODATA || e == EOPNOTSUPP,
+	       "who may do what is no secret (%d)", e);
+	box_forget(&box);
+}
+
 static void metadata(void)
 {
 	const char *n = box_path("data/n");
@@ -554,6 +598,7 @@ static void metadata(void)
 	box_tell(&box, &e, NULL, "call %d s:%s s:user.zb s:v 1 0",
 		 (int)SYS_setxattr, n);
 	tap_ok(!e || e == EOPNOTSUPP, "setxattr (%d)", e);
+	read_attributes(n, !e);
 	box_tell(&box, &e, NULL, "call %d s:%s s:security.capability s:v 1 0",
 		 (int)SYS_setxattr, n);
 	tap_ok(e == EPERM, "no security attribute (%d)", e);
@@ -646,6 +691,7 @@ static int exec_error(const char *path)
 static void programs(void)
 {
 	const char *prog = box_path("hidden/prog");
+	long fd;
 	int e;
 
 	tap_ok(box_tell(&box, NULL, NULL, "run /usr/bin/true") == 0,
@@ -667,6 +713,17 @@ static void programs(void)
 	tap_ok(e == EACCES &&
 		       box_denied(&box, ZB_OP_FS_EXEC, box_path("proj/tool")),
 	       "one that may only be read is EACCES (%d)", e);
+	box_forget(&box);
+	fd = open_in(box_path("proj/tool"), O_PATH, 0, &e);
+	box_tell(&box, &e, NULL, "call %d %ld s: 0 0 0x1000", (int)SYS_execveat,
+		 fd);
+	tap_ok(e == EACCES &&
+		       box_denied(&box, ZB_OP_FS_EXEC, box_path("proj/tool")),
+	       "by a descriptor too (%d)", e);
+	close_in(fd);
+	box_forget(&box);
+	box_tell(&box, &e, NULL, "call %d 99 s: 0 0 0x1000", (int)SYS_execveat);
+	tap_ok(e == EBADF && box_total(&box) == 0, "nothing is EBADF (%d)", e);
 	box_file(box_path("ext/lost"), box_text("#! %s -x\n", prog), 0755);
 	e = exec_error(box_path("ext/lost"));
 	tap_ok(e == ENOENT && box_denied(&box, ZB_OP_FS_EXEC, prog),
