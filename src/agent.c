@@ -6,17 +6,20 @@
  *                            reload, shutdown: STOPPING --ends--> GONE or again
  *
  * Each member has its own timers and its own queue; nothing here waits. */
+#define _GNU_SOURCE /* strsep */
 #include "agent_internal.h"
 #include "cleanup.h"
 #include "host_frames.h"
 
 #include <string.h>
 
-#define SILENCE_MS  250	 /* after it, one without a ready frame is ready */
-#define READY_MS    3000 /* the most it gets from hello_ack to ready */
-#define STOP_MS	    2000 /* from shutdown to the kill */
-#define HEAD_LINES  3	 /* of its stderr in a start error */
-#define SCOPE_BYTES ((size_t)1 << 20)
+#define SILENCE_MS   250  /* after it, one without a ready frame is ready */
+#define READY_MS     3000 /* the most it gets from hello_ack to ready */
+#define STOP_MS	     2000 /* from shutdown to the kill */
+#define HEAD_LINES   3	  /* of its stderr in a start error */
+#define DENIALS_MAX  20	  /* kept of a run that ended by itself */
+#define DENIALS_SAID 3	  /* of them in a start error */
+#define SCOPE_BYTES  ((size_t)1 << 20)
 
 static const struct zb_extension_ops extension_ops;
 
@@ -95,6 +98,16 @@ static void tell_all(struct member *m, struct zb_strv *lines)
 	zb_strv_done(lines);
 }
 
+static void tell_shadows(struct zb_agent *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		struct zb_strv log = {0};
+
+		zb_registry_shadows(&a->registry, i, &log);
+		tell_all(a->members[i], &log);
+	}
+}
+
 static void check_settled(struct zb_agent *a)
 {
 	for (size_t i = 0; i < a->n; i++)
@@ -104,16 +117,10 @@ static void check_settled(struct zb_agent *a)
 	if (a->closing || !a->begun || a->settled)
 		return;
 	a->settled = true;
-	for (size_t i = 0; i < a->n; i++) {
-		struct zb_strv log = {0};
-
-		zb_registry_shadows(&a->registry, i, &log);
-		tell_all(a->members[i], &log);
-	}
-	if (!a->started) {
-		a->started = true;
+	tell_shadows(a);
+	if (!a->started && !a->cfg.resumed)
 		zb_agent_event(a, "session_start", "{}");
-	}
+	a->started = true;
 	if (a->cfg.ops->settled)
 		a->cfg.ops->settled(a->cfg.ctx);
 }
@@ -212,6 +219,23 @@ static void answer_hello(struct member *m)
 	uv_timer_start(&m->ready, on_ready_late, READY_MS, 0);
 }
 
+static void tell_tools(struct member *m)
+{
+	if (m->pub.state == ZB_MEMBER_READY && m->a->cfg.ops->tools)
+		m->a->cfg.ops->tools(m->a->cfg.ctx, m->index);
+}
+
+void zb_agent_bring_late(struct zb_agent *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		size_t n = zb_registry_active_tools(&a->registry, i);
+
+		zb_registry_turn_of(&a->registry, i);
+		if (zb_registry_active_tools(&a->registry, i) != n)
+			tell_tools(a->members[i]);
+	}
+}
+
 static void take_registration(struct member *m, const char *line, size_t len)
 {
 	struct zb_strv log = {0};
@@ -285,10 +309,16 @@ static void take_nothing(struct member *m, const char *line, size_t len)
 	(void)len;
 }
 
+/* What a result activates is told after it. */
 static void take_result(struct member *m, const char *line, size_t len)
 {
+	struct zb_registry *r = &m->a->registry;
+	size_t n = zb_registry_active_tools(r, m->index);
+
 	take_registration(m, line, len);
 	zb_agent_take_reply(m, line, len);
+	if (zb_registry_active_tools(r, m->index) != n)
+		tell_tools(m);
 }
 
 static void take_response(struct member *m, const char *line, size_t len)
@@ -408,23 +438,80 @@ static void on_drained(void *ctx, struct zb_extension *e)
 static int load(struct member *m, struct zb_error *err);
 
 /* What a start error needs besides the reason. */
-static void explain(const struct member *m, struct zb_extension *e,
-		    struct zb_buf *out)
+static void explain(const struct member *m, struct zb_buf *out)
 {
-	struct zb_buf head = {0};
+	size_t said;
 
 	if (m->pub.said_hello)
 		return;
-	zb_ledger_stderr_head(zb_extension_ledger(e), HEAD_LINES, &head);
-	for (char *p = head.data; p && *p; p++)
-		if (*p == '\n')
-			*p = '|';
-	if (head.len)
-		zb_buf_addf(out, "; its standard error begins: %s",
-			    zb_buf_str(&head));
-	zb_buf_addf(out, " (log: %s/ext-%s.log)", m->a->cfg.store->logs,
-		    m->name);
+	for (size_t i = 0; i < m->pub.head.n; i++)
+		zb_buf_addf(out, "%s%s",
+			    i ? "|" : "; its standard error begins: ",
+			    m->pub.head.v[i]);
+	said = m->pub.n_denials < DENIALS_SAID ? m->pub.n_denials
+					       : DENIALS_SAID;
+	for (size_t i = m->pub.n_denials - said; i < m->pub.n_denials; i++) {
+		zb_buf_adds(out, "; it was ");
+		zb_denial_text(&m->pub.denials[i], m->a->cfg.store->home, out);
+	}
+	if (m->pub.log)
+		zb_buf_addf(out, " (log: %s)", m->pub.log);
+}
+
+static void forget_cause(struct member *m)
+{
+	zb_strv_done(&m->pub.head);
+	for (size_t i = 0; i < m->pub.n_denials; i++)
+		zb_denial_done(&m->pub.denials[i]);
+	free(m->pub.denials);
+	m->pub.denials = NULL;
+	m->pub.n_denials = 0;
+	free(m->pub.log);
+	m->pub.log = NULL;
+}
+
+static void keep_head(struct member *m, struct zb_ledger *l)
+{
+	struct zb_buf head = {0};
+	char *line, *rest;
+
+	zb_ledger_stderr_head(l, HEAD_LINES, &head);
+	rest = head.data;
+	while ((line = strsep(&rest, "\n")))
+		zb_strv_add(&m->pub.head, line);
 	zb_buf_done(&head);
+}
+
+/* What it was denied last: a program that ends does so soon after. */
+static void keep_denials(struct member *m, struct zb_ledger *l)
+{
+	struct zb_denial *d = NULL;
+	size_t n = 0, skip;
+
+	zb_ledger_flush(l);
+	if (zb_ledger_read(m->a->cfg.store->logs, m->name, 0, m->pub.session,
+			   &d, &n, NULL))
+		return;
+	skip = n > DENIALS_MAX ? n - DENIALS_MAX : 0;
+	for (size_t i = 0; i < skip; i++)
+		zb_denial_done(&d[i]);
+	if (skip)
+		memmove(d, d + skip, (n - skip) * sizeof(*d));
+	m->pub.denials = d;
+	m->pub.n_denials = n - skip;
+}
+
+/* Before the run's ledger is gone. */
+static void keep_cause(struct member *m, struct zb_extension *e)
+{
+	struct zb_ledger *l = zb_extension_ledger(e);
+
+	forget_cause(m);
+	m->pub.log = zb_strf("%s/ext-%s.log", m->a->cfg.store->logs, m->name);
+	if (m->pub.state == ZB_MEMBER_STOPPING && !m->died)
+		return;
+	keep_head(m, l);
+	keep_denials(m, l);
 }
 
 static void end_run(struct member *m, struct zb_extension *e,
@@ -436,7 +523,8 @@ static void end_run(struct member *m, struct zb_extension *e,
 	uv_timer_stop(&m->ready);
 	uv_timer_stop(&m->stop);
 	set_problem(m, reason, !zb_extension_broke_protocol(e));
-	explain(m, e, &more);
+	keep_cause(m, e);
+	explain(m, &more);
 	if (m->pub.problem && more.len) {
 		char *whole =
 			zb_strf("%s%s", m->pub.problem, zb_buf_str(&more));
@@ -590,6 +678,7 @@ static int load(struct member *m, struct zb_error *err)
 	}
 	zb_registry_clear(&m->a->registry, m->index);
 	set_problem(m, NULL, false);
+	forget_cause(m);
 	m->pub = (struct zb_member){.name = m->name};
 	rc = start(m, &p, err);
 	if (rc) {
@@ -598,6 +687,8 @@ static int load(struct member *m, struct zb_error *err)
 	}
 	snprintf(m->pub.session, sizeof(m->pub.session), "%s",
 		 zb_extension_session(m->pub.ext));
+	if (m->a->paused)
+		zb_extension_pause(m->pub.ext, true);
 	set_state(m, ZB_MEMBER_STARTING);
 	return 0;
 }
@@ -731,6 +822,7 @@ static void on_timer_closed(uv_handle_t *h)
 
 		free(m->pub.problem);
 		free(m->pub.reason);
+		forget_cause(m);
 		free(m->name);
 		zb_strv_done(&m->panels);
 		zb_strv_done(&m->guarded);
@@ -781,6 +873,27 @@ size_t zb_agent_find(const struct zb_agent *a, const char *name)
 const struct zb_registry *zb_agent_registry(const struct zb_agent *a)
 {
 	return &a->registry;
+}
+
+int zb_agent_reserve(struct zb_agent *a, const struct zb_strv *commands,
+		     const struct zb_strv *tools)
+{
+	int rc = zb_registry_reserve(&a->registry, commands, tools);
+
+	/* Else it is said when all are there. */
+	if (!rc && a->settled)
+		tell_shadows(a);
+	return rc;
+}
+
+void zb_agent_pause(struct zb_agent *a, bool paused)
+{
+	if (a->paused == paused)
+		return;
+	a->paused = paused;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->members[i]->pub.ext)
+			zb_extension_pause(a->members[i]->pub.ext, paused);
 }
 
 bool zb_agent_has_guard(const struct zb_agent *a)

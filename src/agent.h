@@ -1,7 +1,7 @@
 /* agent.h - the agent's side of the protocol for any number of extensions on
  * one loop: handshake, readiness, registrations, calls with their timeouts,
- * events, the serial intercept chain, reload, shutdown. console and doctor
- * stand on it. Effects; main thread only.
+ * events, the serial intercept chain, reload, shutdown. host, console and
+ * doctor stand on it. Effects; main thread only.
  *
  * What zot gets wrong is right here: ids are unique for the life of the
  * process, events keep their order, one slow extension never blocks another, a
@@ -38,8 +38,15 @@ struct zb_member {
 	enum zb_code code; /* of a start that was refused; else ZB_OK */
 	bool said_hello, auto_ready, ready_timeout;
 	struct zb_exit exit; /* GONE after a run; no reason string */
-	uint64_t start_ms;   /* from spawn to ready */
-	char session[96];    /* of the last run, "" if there was none */
+	/* Of a run that ended, unless it was asked to: the first lines of its
+	 * standard error, and what it was denied last (the newest last), which
+	 * is what most likely made it end. */
+	struct zb_strv head;
+	struct zb_denial *denials;
+	size_t n_denials;
+	char *log;	   /* path of its log, NULL before it had one */
+	uint64_t start_ms; /* from spawn to ready */
+	char session[96];  /* of the last run, "" if there was none */
 };
 
 struct zb_agent_ops {
@@ -54,6 +61,10 @@ struct zb_agent_ops {
 	void (*changed)(void *ctx, size_t member);
 	/* Every member is ready or gone, after start or reload. */
 	void (*settled)(void *ctx);
+	/* May be NULL. The tools of a ready member that the model may call
+	 * are others: activated, or registered late and now in sight. Not
+	 * when it becomes ready or ends: that is changed(). */
+	void (*tools)(void *ctx, size_t member);
 	/* After zb_agent_shutdown(): all are gone. */
 	void (*closed)(void *ctx);
 };
@@ -66,6 +77,7 @@ struct zb_agent_config {
 	const char *project; /* real path; hello_ack.cwd */
 	const char *zot_version, *provider, *model;
 	const char *session; /* see extension.h */
+	bool resumed;	     /* no session_start: it was sent before */
 	const struct zb_agent_ops *ops;
 	void *ctx;
 };
@@ -89,6 +101,12 @@ const struct zb_member *zb_agent_member(const struct zb_agent *a, size_t i);
 /* By name, or ZB_NOBODY. */
 size_t zb_agent_find(const struct zb_agent *a, const char *name);
 const struct zb_registry *zb_agent_registry(const struct zb_agent *a);
+/* See zb_registry_reserve(). */
+int zb_agent_reserve(struct zb_agent *a, const struct zb_strv *commands,
+		     const struct zb_strv *tools);
+/* Read from no extension until it is undone: whoever takes what they say is
+ * behind. */
+void zb_agent_pause(struct zb_agent *a, bool paused);
 /* Is a member whose scope says on_failure "block" there (running or not)? */
 bool zb_agent_has_guard(const struct zb_agent *a);
 
@@ -120,6 +138,11 @@ void zb_agent_call(struct zb_agent *a, const char *tool, const char *args_json,
 		   zb_agent_done *done, void *ctx);
 void zb_agent_command(struct zb_agent *a, const char *name, const char *args,
 		      zb_agent_done *done, void *ctx);
+/* The same as zb_agent_call() with a limit of the caller's own beside
+ * tool_seconds (0: none), which an open panel does not stop. */
+void zb_agent_call_within(struct zb_agent *a, const char *tool,
+			  const char *args_json, uint64_t timeout_ms,
+			  zb_agent_done *done, void *ctx);
 
 /* How one interceptor took part: "allow" "block" "rewrite" "timeout" "gone"
  * "stuck" "not running". */
@@ -144,14 +167,21 @@ void zb_agent_intercept(struct zb_agent *a, const char *event,
 			const char *fields_json, zb_agent_judged *done,
 			void *ctx);
 
-/* Return: how many got it. */
+/* Return: how many got it. turn_start and turn_end bring late tools in sight.
+ */
 size_t zb_agent_event(struct zb_agent *a, const char *event,
 		      const char *fields_json);
+/* Likewise; @names gets those that got it. */
+size_t zb_agent_event_to(struct zb_agent *a, const char *event,
+			 const char *fields_json, struct zb_strv *names);
 /* The member whose panel @panel is open; ZB_NOBODY if none. @text may be
  * NULL. */
 size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
 			  const char *key, const char *text);
 size_t zb_agent_panel_close(struct zb_agent *a, const char *panel);
+/* 0: not known. */
+size_t zb_agent_panel_resize(struct zb_agent *a, const char *panel,
+			     unsigned columns, unsigned rows);
 /* The same where the caller knows whose panel it shows: two extensions may use
  * one id, and a key must not reach the other. */
 size_t zb_agent_member_key(struct zb_agent *a, size_t member, const char *panel,

@@ -20,7 +20,8 @@ struct call {
 	char *name; /* tool, "/command", or the event */
 	bool tool;
 	uint64_t left, armed; /* ms; when the timer was armed */
-	uint64_t limit_s;
+	uint64_t limit_ms;
+	uint64_t own_ms, deadline; /* the caller's, loop time; 0: none */
 	uv_timer_t timer;
 	zb_agent_done *done;
 	void *ctx;
@@ -65,24 +66,36 @@ static void end_call(struct call *c, enum zb_reply how, const char *line,
 
 static void arm(struct call *c);
 
+/* "60 s", "1500 ms" */
+static void add_time(struct zb_buf *out, uint64_t ms)
+{
+	bool whole = ms % 1000 == 0;
+
+	zb_buf_addf(out, "%llu %s",
+		    (unsigned long long)(whole ? ms / 1000 : ms),
+		    whole ? "s" : "ms");
+}
+
 static void on_tick(uv_timer_t *t)
 {
 	struct call *c = t->data;
 	struct member *m = c->m;
 	uint64_t now = uv_now(m->a->cfg.loop), past = now - c->armed;
+	bool called_off = c->deadline && now >= c->deadline;
 	struct zb_buf why = {0};
 
 	if (c->tool &&
 	    zb_mediator_panel_open(zb_extension_mediator(m->pub.ext)))
 		past = 0; /* the user is at it */
-	if (past < c->left) {
+	if (past < c->left && !called_off) {
 		c->left -= past;
 		arm(c);
 		return;
 	}
 	zb_extension_expire(m->pub.ext, c->id);
-	zb_buf_addf(&why, "%s timed out after %llu s (extension %s)", c->name,
-		    (unsigned long long)c->limit_s, m->name);
+	zb_buf_addf(&why, "%s timed out after ", c->name);
+	add_time(&why, called_off ? c->own_ms : c->limit_ms);
+	zb_buf_addf(&why, " (extension %s)", m->name);
 	if (!c->chain)
 		zb_ledger_say(zb_extension_ledger(m->pub.ext), "%s",
 			      zb_buf_str(&why));
@@ -94,9 +107,11 @@ static void arm(struct call *c)
 {
 	uint64_t wait = c->left;
 
+	c->armed = uv_now(c->m->a->cfg.loop);
 	if (c->tool && wait > TICK_MS)
 		wait = TICK_MS;
-	c->armed = uv_now(c->m->a->cfg.loop);
+	if (c->deadline && c->armed + wait > c->deadline)
+		wait = c->deadline > c->armed ? c->deadline - c->armed : 0;
 	uv_timer_start(&c->timer, on_tick, wait, 0);
 }
 
@@ -107,6 +122,7 @@ static struct call *new_call(struct member *m, enum zb_limit limit,
 	struct zb_agent *a = m->a;
 	const struct zb_prepared *p = zb_extension_prepared(m->pub.ext);
 	struct call *c = calloc(1, sizeof(*c));
+	uint64_t seconds;
 
 	if (!c)
 		return NULL;
@@ -115,9 +131,10 @@ static struct call *new_call(struct member *m, enum zb_limit limit,
 	c->done = done;
 	c->ctx = ctx;
 	c->tool = limit == ZB_LIMIT_TOOL_SECONDS;
-	c->limit_s = zb_plan_limit(&p->plan, limit);
-	c->left = c->limit_s < UINT64_MAX / 1000 ? c->limit_s * 1000
-						 : UINT64_MAX / 4;
+	seconds = zb_plan_limit(&p->plan, limit);
+	c->limit_ms =
+		seconds < UINT64_MAX / 4000 ? seconds * 1000 : UINT64_MAX / 4;
+	c->left = c->limit_ms;
 	snprintf(c->id, sizeof(c->id), "z%llu", ++a->last_id);
 	uv_timer_init(a->cfg.loop, &c->timer);
 	c->timer.data = c;
@@ -248,6 +265,13 @@ static bool available(struct member *m, zb_agent_done *done, void *ctx)
 void zb_agent_call(struct zb_agent *a, const char *tool, const char *args_json,
 		   zb_agent_done *done, void *ctx)
 {
+	zb_agent_call_within(a, tool, args_json, 0, done, ctx);
+}
+
+void zb_agent_call_within(struct zb_agent *a, const char *tool,
+			  const char *args_json, uint64_t timeout_ms,
+			  zb_agent_done *done, void *ctx)
+{
 	struct zb_buf frame = {0};
 	enum zb_reg_state state;
 	struct call *c;
@@ -263,6 +287,10 @@ void zb_agent_call(struct zb_agent *a, const char *tool, const char *args_json,
 	if (!c) {
 		refuse(done, ctx, ZB_REPLY_STUCK, who, "out of memory");
 		return;
+	}
+	if (timeout_ms) {
+		c->own_ms = timeout_ms;
+		c->deadline = uv_now(a->cfg.loop) + timeout_ms;
 	}
 	zb_host_tool_call(&frame, c->id, tool, args_json);
 	ask(c, &frame);
@@ -538,9 +566,21 @@ void zb_agent_intercept(struct zb_agent *a, const char *event,
 size_t zb_agent_event(struct zb_agent *a, const char *event,
 		      const char *fields_json)
 {
+	struct zb_strv names = {0};
+	size_t n = zb_agent_event_to(a, event, fields_json, &names);
+
+	zb_strv_done(&names);
+	return n;
+}
+
+size_t zb_agent_event_to(struct zb_agent *a, const char *event,
+			 const char *fields_json, struct zb_strv *names)
+{
 	struct zb_buf frame = {0};
 	size_t delivered = 0;
 
+	if (!strcmp(event, "turn_start") || !strcmp(event, "turn_end"))
+		zb_agent_bring_late(a);
 	zb_host_event(&frame, event, fields_json);
 	for (size_t i = 0; i < a->n; i++) {
 		struct member *m = a->members[i];
@@ -550,8 +590,10 @@ size_t zb_agent_event(struct zb_agent *a, const char *event,
 					 zb_extension_mediator(m->pub.ext)),
 				 event))
 			continue;
-		if (!zb_agent_send(m, &frame, event))
-			delivered++;
+		if (zb_agent_send(m, &frame, event))
+			continue;
+		delivered++;
+		zb_strv_add(names, m->name);
 	}
 	zb_buf_done(&frame);
 	return delivered;
@@ -559,7 +601,6 @@ size_t zb_agent_event(struct zb_agent *a, const char *event,
 
 void zb_agent_turn(struct zb_agent *a)
 {
-	zb_registry_turn(&a->registry);
 	zb_agent_event(a, "turn_end", "{\"stop\":\"end\"}");
 }
 
@@ -636,4 +677,18 @@ size_t zb_agent_member_close(struct zb_agent *a, size_t member,
 			     const char *panel)
 {
 	return send_close(holder(a, member, panel), panel);
+}
+
+size_t zb_agent_panel_resize(struct zb_agent *a, const char *panel,
+			     unsigned columns, unsigned rows)
+{
+	struct member *m = owner(a, panel);
+	struct zb_buf frame = {0};
+
+	if (!m)
+		return ZB_NOBODY;
+	zb_host_panel_resize(&frame, panel, columns, rows);
+	zb_agent_send(m, &frame, "panel_resize");
+	zb_buf_done(&frame);
+	return m->index;
 }

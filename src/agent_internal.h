@@ -30,7 +30,7 @@ struct zb_agent {
 	struct call *calls;
 	unsigned long long last_id;
 	unsigned timers; /* handles whose close is awaited */
-	bool begun, settled, started, closing, freed;
+	bool begun, settled, started, closing, freed, paused;
 };
 
 /* Text to the log of @m and to the user. */
@@ -40,6 +40,8 @@ void zb_agent_tell(struct member *m, const char *fmt, ...) ZB_PRINTF(2, 3);
 int zb_agent_send(struct member *m, const struct zb_buf *frame,
 		  const char *what);
 bool zb_agent_running(const struct member *m);
+/* Late tools are in sight from now on. */
+void zb_agent_bring_late(struct zb_agent *a);
 
 /* ---- agent_calls.c ---- */
 

@@ -130,6 +130,18 @@ int zb_host_panel_close(struct zb_buf *out, const char *panel)
 	return close_frame(out);
 }
 
+int zb_host_panel_resize(struct zb_buf *out, const char *panel,
+			 unsigned columns, unsigned rows)
+{
+	open_frame(out, "panel_resize");
+	member(out, "panel_id", panel);
+	if (columns)
+		zb_buf_addf(out, ",\"columns\":%u", columns);
+	if (rows)
+		zb_buf_addf(out, ",\"rows\":%u", rows);
+	return close_frame(out);
+}
+
 int zb_host_refuse_tool(struct zb_buf *out, const char *id, const char *why)
 {
 	open_frame(out, "tool_result");

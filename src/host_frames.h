@@ -30,6 +30,10 @@ int zb_host_intercept(struct zb_buf *out, const char *id, const char *event,
 int zb_host_panel_key(struct zb_buf *out, const char *panel, const char *key,
 		      const char *text);
 int zb_host_panel_close(struct zb_buf *out, const char *panel);
+/* No host was seen to send it: the members columns and rows are our words. 0:
+ * left out. */
+int zb_host_panel_resize(struct zb_buf *out, const char *panel,
+			 unsigned columns, unsigned rows);
 /* The answer to a call_tool of the extension: an error. */
 int zb_host_refuse_tool(struct zb_buf *out, const char *id, const char *why);
 

@@ -39,6 +39,7 @@ void zb_registry_clear(struct zb_registry *r, size_t member)
 		free(m->tools[i].name);
 		free(m->tools[i].description);
 		free(m->tools[i].schema);
+		free(m->tools[i].activated_by);
 	}
 	free(m->commands);
 	free(m->tools);
@@ -57,7 +58,20 @@ void zb_registry_done(struct zb_registry *r)
 		free(r->members[i].name);
 	}
 	free(r->members);
+	zb_strv_done(&r->builtin_commands);
+	zb_strv_done(&r->builtin_tools);
 	memset(r, 0, sizeof(*r));
+}
+
+int zb_registry_reserve(struct zb_registry *r, const struct zb_strv *commands,
+			const struct zb_strv *tools)
+{
+	zb_strv_done(&r->builtin_commands);
+	zb_strv_done(&r->builtin_tools);
+	if (zb_strv_copy(&r->builtin_commands, commands) ||
+	    zb_strv_copy(&r->builtin_tools, tools))
+		return ZB_ELIMIT;
+	return 0;
 }
 
 /* ---- taking frames ---- */
@@ -91,6 +105,26 @@ static bool same_name(const char *a, const char *b)
 	return zb_fold_equal(a, strlen(a), b, strlen(b));
 }
 
+static bool is_given(const struct zb_strv *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (same_name(list->v[i], name))
+			return true;
+	return false;
+}
+
+static bool builtin_command(const struct zb_registry *r, const char *name)
+{
+	return zb_command_is_builtin(name, strlen(name)) ||
+	       is_given(&r->builtin_commands, name);
+}
+
+static bool builtin_tool(const struct zb_registry *r, const char *name)
+{
+	return zb_tool_is_builtin(name, strlen(name)) ||
+	       is_given(&r->builtin_tools, name);
+}
+
 /* The spelling under which member @by has it. */
 static const char *spelling(const struct zb_reg_member *by, const char *name)
 {
@@ -108,8 +142,10 @@ static void log_state(const struct zb_registry *r, struct zb_strv *log,
 	struct zb_buf shown = {0}, other = {0};
 
 	zb_text_escape(&shown, name, strlen(name), 100);
-	/* Of built-in names the mediator has told. */
-	if (state == ZB_REG_SHADOWED) {
+	if (state == ZB_REG_BUILTIN) {
+		zb_strv_addf(log, "%s \"%s\" is the host's own; ignored", what,
+			     zb_buf_str(&shown));
+	} else if (state == ZB_REG_SHADOWED) {
 		name = spelling(first, name);
 		zb_text_escape(&other, name, strlen(name), 100);
 		zb_strv_addf(log,
@@ -130,26 +166,40 @@ static void log_state(const struct zb_registry *r, struct zb_strv *log,
 static void log_new(const struct take *t, const char *what, const char *name,
 		    enum zb_reg_state state, size_t by)
 {
-	if (state != ZB_REG_SHADOWED || t->late)
+	/* Of zot's own names the mediator has told. */
+	if (state == ZB_REG_LATE || (state == ZB_REG_SHADOWED && t->late))
 		log_state(t->r, t->log, what, name, state, by);
+}
+
+/* Worth a line once all are there? */
+static bool is_lost(const struct zb_strv *given, const char *name,
+		    enum zb_reg_state state)
+{
+	return state == ZB_REG_SHADOWED ||
+	       (state == ZB_REG_BUILTIN && is_given(given, name));
 }
 
 void zb_registry_shadows(const struct zb_registry *r, size_t member,
 			 struct zb_strv *log)
 {
 	const struct zb_reg_member *m = &r->members[member];
+	enum zb_reg_state s;
 	size_t by = 0;
 
-	for (size_t i = 0; i < m->n_commands; i++)
-		if (zb_registry_command_state(r, member, i, &by) ==
-		    ZB_REG_SHADOWED)
-			log_state(r, log, "command", m->commands[i].name,
-				  ZB_REG_SHADOWED, by);
-	for (size_t i = 0; i < m->n_tools; i++)
-		if (zb_registry_tool_state(r, member, i, &by) ==
-		    ZB_REG_SHADOWED)
-			log_state(r, log, "tool", m->tools[i].name,
-				  ZB_REG_SHADOWED, by);
+	for (size_t i = 0; i < m->n_commands; i++) {
+		const char *name = m->commands[i].name;
+
+		s = zb_registry_command_state(r, member, i, &by);
+		if (is_lost(&r->builtin_commands, name, s))
+			log_state(r, log, "command", name, s, by);
+	}
+	for (size_t i = 0; i < m->n_tools; i++) {
+		const char *name = m->tools[i].name;
+
+		s = zb_registry_tool_state(r, member, i, &by);
+		if (is_lost(&r->builtin_tools, name, s))
+			log_state(r, log, "tool", name, s, by);
+	}
 }
 
 static int take_command(const struct take *t)
@@ -229,8 +279,10 @@ static void take_activation(const struct take *t)
 		zb_auto(free) char *name = zb_json_dup_string(t->j, i);
 		struct zb_reg_tool *tool = name ? own_tool(t->m, name) : NULL;
 
-		if (tool)
-			tool->active = true;
+		if (!tool || tool->active)
+			continue;
+		tool->active = true;
+		tool->activated_by = string_of(t, "id");
 	}
 }
 
@@ -264,11 +316,27 @@ out:
 	return rc;
 }
 
+void zb_registry_turn_of(struct zb_registry *r, size_t member)
+{
+	for (size_t i = 0; i < r->members[member].n_tools; i++)
+		r->members[member].tools[i].late = false;
+}
+
 void zb_registry_turn(struct zb_registry *r)
 {
 	for (size_t m = 0; m < r->n; m++)
-		for (size_t i = 0; i < r->members[m].n_tools; i++)
-			r->members[m].tools[i].late = false;
+		zb_registry_turn_of(r, m);
+}
+
+size_t zb_registry_active_tools(const struct zb_registry *r, size_t member)
+{
+	size_t n = 0, by;
+
+	if (r->members[member].gone)
+		return 0;
+	for (size_t i = 0; i < r->members[member].n_tools; i++)
+		n += zb_registry_tool_state(r, member, i, &by) == ZB_REG_ACTIVE;
+	return n;
 }
 
 /* ---- who has a name ---- */
@@ -278,7 +346,7 @@ enum zb_reg_state zb_registry_command_state(const struct zb_registry *r,
 {
 	const char *name = r->members[member].commands[i].name;
 
-	if (zb_command_is_builtin(name, strlen(name)))
+	if (builtin_command(r, name))
 		return ZB_REG_BUILTIN;
 	for (size_t m = 0; m < member; m++)
 		for (size_t k = 0; k < r->members[m].n_commands; k++)
@@ -295,7 +363,7 @@ enum zb_reg_state zb_registry_tool_state(const struct zb_registry *r,
 {
 	const struct zb_reg_tool *tool = &r->members[member].tools[i];
 
-	if (zb_tool_is_builtin(tool->name, strlen(tool->name)))
+	if (builtin_tool(r, tool->name))
 		return ZB_REG_BUILTIN;
 	for (size_t m = 0; m < member; m++)
 		if (!r->members[m].gone &&
@@ -315,7 +383,7 @@ bool zb_registry_command(const struct zb_registry *r, const char *name,
 	size_t by;
 
 	*state = ZB_REG_SHADOWED;
-	if (zb_command_is_builtin(name, strlen(name)))
+	if (builtin_command(r, name))
 		*state = ZB_REG_BUILTIN;
 	for (size_t m = 0; m < r->n; m++)
 		for (size_t k = 0; k < r->members[m].n_commands; k++) {
@@ -338,7 +406,7 @@ bool zb_registry_tool(const struct zb_registry *r, const char *name,
 	size_t by;
 
 	*state = ZB_REG_SHADOWED;
-	if (zb_tool_is_builtin(name, strlen(name)))
+	if (builtin_tool(r, name))
 		*state = ZB_REG_BUILTIN;
 	for (size_t m = 0; m < r->n; m++)
 		for (size_t k = 0; k < r->members[m].n_tools; k++) {

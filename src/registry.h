@@ -18,8 +18,9 @@ struct zb_reg_tool {
 	char *name, *description;
 	char *schema; /* JSON text; "{}" if absent */
 	bool deferred;
-	bool active; /* a deferred one was activated */
-	bool late;   /* registered after ready: waits for the next turn */
+	bool active;	    /* a deferred one was activated */
+	char *activated_by; /* id of the result that did so first, or NULL */
+	bool late; /* registered after ready: waits for the next turn */
 };
 
 struct zb_reg_member {
@@ -33,6 +34,8 @@ struct zb_reg_member {
 struct zb_registry {
 	struct zb_reg_member *members;
 	size_t n;
+	/* Of the host, besides those that zot has: folded, as zot's are. */
+	struct zb_strv builtin_commands, builtin_tools;
 };
 
 enum zb_reg_state {
@@ -45,6 +48,9 @@ enum zb_reg_state {
 
 /* Append a member; its index is n - 1. Return: 0 or ZB_ELIMIT. */
 int zb_registry_add(struct zb_registry *r, const char *name);
+/* Names that the host has for itself; they replace those given before. */
+int zb_registry_reserve(struct zb_registry *r, const struct zb_strv *commands,
+			const struct zb_strv *tools);
 /* It starts (again): forget its registrations. */
 void zb_registry_clear(struct zb_registry *r, size_t member);
 /* It ended. */
@@ -62,6 +68,9 @@ void zb_registry_shadows(const struct zb_registry *r, size_t member,
 			 struct zb_strv *log);
 /* A turn ended: late tools are seen from now on. */
 void zb_registry_turn(struct zb_registry *r);
+void zb_registry_turn_of(struct zb_registry *r, size_t member);
+/* How many tools of @member the model may call now. */
+size_t zb_registry_active_tools(const struct zb_registry *r, size_t member);
 
 enum zb_reg_state zb_registry_command_state(const struct zb_registry *r,
 					    size_t member, size_t i,
