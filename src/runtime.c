@@ -7,9 +7,9 @@
  * have been started with, and what it needs to see.
  *
  * A manifest is a stranger's. What it names is shown inside, so it may name:
- * files of the extension itself; programs of the user's PATH; binaries. A
- * script elsewhere in HOME or beside other extensions is somebody's text, and
- * is refused: it takes an fs.exec grant and a name in PATH. */
+ * files of the extension itself; programs of the user's PATH or of the system;
+ * binaries. A script elsewhere is somebody's text, and is refused: a manifest
+ * that names one would read it. */
 #include "config.h"
 
 #include "runtime.h"
@@ -247,14 +247,46 @@ static int check_startable(struct resolution *r, const char *word)
 	return 0;
 }
 
-/* A script of ours, of the system, or of PATH; not one of somebody else. */
+/* Is the directory @place (canonical) one of PATH? */
+static bool in_path(const struct resolution *r, const char *place)
+{
+	for (const char *s = r->path_env; *s;) {
+		size_t n = strcspn(s, ":");
+		zb_auto(free) char *dir = zb_strndup(s, n);
+		zb_auto(free) char *real =
+			dir && *dir == '/' ? zb_host_resolve("", dir, NULL)
+					   : NULL;
+
+		if (real && !strcmp(real, place))
+			return true;
+		s += n + (s[n] == ':');
+	}
+	return false;
+}
+
+/* A script that is there to be run by everybody: in a place of programs, or
+ * linked from one. */
+static bool is_public(const struct resolution *r, const char *real)
+{
+	zb_auto(free) char *dir = zb_path_dir(r->path);
+	zb_auto(free) char *place = dir ? zb_host_resolve("", dir, NULL) : NULL;
+
+	return !is_personal(r, real) &&
+	       (is_installed(real) ||
+		(place && !is_personal(r, place) &&
+		 (is_installed(place) || in_path(r, place))));
+}
+
+/* A script of ours, of the system, of PATH, or one that the user granted; not
+ * one of somebody else. */
 static int check_may_show(struct resolution *r)
 {
 	zb_auto(free) char *real = zb_host_resolve("", r->path, NULL);
 
 	if (!real)
 		return zb_fail_sys(r->err, errno, "%s: %s", r->who, r->path);
-	if (r->from_path || in_extension(r, real) || !is_personal(r, real))
+	if (r->from_path || !r->dir || in_extension(r, real) ||
+	    is_public(r, real))
 		return 0;
 	return zb_fail(r->err, ZB_EPOLICY,
 		       "%s: %s is a script outside the extension's directory; "

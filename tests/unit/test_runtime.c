@@ -558,6 +558,10 @@ static void other_peoples_scripts(void **state)
 	zb_auto(free) char *mine = in(p.t, "home/deploy.sh");
 	zb_auto(free) char *line = zb_strf("#!%s/sys/bin/sh\n", p.t->dir);
 	zb_auto(free) char *by = zb_strf("#!%s/home/deploy.sh\n", p.t->dir);
+	zb_auto(free) char *served = in(p.t, "srv/deploy.sh");
+	zb_auto(free) char *by_served = zb_strf("#!%s\n", served);
+	struct zb_program prog;
+	struct zb_error err;
 
 	put_elf(p.t, "sys/bin/sh");
 	put_script(p.t, "home/deploy.sh", line);
@@ -568,6 +572,19 @@ static void other_peoples_scripts(void **state)
 	refuse(&p, "./x", ZB_EPOLICY, "outside");
 	free(put_link(p.t, "home/zot/extensions/t/l", "../../../deploy.sh"));
 	refuse(&p, "./l", ZB_EPOLICY, "outside");
+	/* Nor is one that lies where no programs are, whoever's it is. */
+	put_script(p.t, "srv/deploy.sh", line);
+	refuse(&p, served, ZB_EPOLICY, "outside the extension's directory");
+	put_script(p.t, "home/zot/extensions/t/x", by_served);
+	refuse(&p, "./x", ZB_EPOLICY, "outside");
+	free(put_link(p.t, "home/zot/extensions/t/m",
+		      "../../../../srv/"
+		      "deploy.sh"));
+	refuse(&p, "./m", ZB_EPOLICY, "outside");
+	/* What the user grants by its path is meant. */
+	assert_int_equal(zb_runtime_program(&prog, mine, p.path, &err), 0);
+	assert_int_equal(rights_of(&p, &prog, "home/deploy.sh"), RX);
+	zb_program_done(&prog);
 	/* Its place in PATH makes it a program. */
 	put_script(p.t, "home/bin/deploy", line);
 	expect(&p, "deploy", "TMP/sys/bin/sh|TMP/home/bin/deploy");
