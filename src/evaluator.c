@@ -110,18 +110,73 @@ static struct zb_finding readonly(const struct zb_plan *plan, int place)
 	return deny(ZB_R_READONLY, place, EROFS, ZB_FLOOR_MOUNT);
 }
 
-/* The deny that covers @path, or NULL. What is built in covers changes. */
-static const struct zb_deny *denied(const struct zb_plan *plan,
-				    const struct zb_place *p, const char *path,
-				    bool change)
+/* A path, and how a careless file system may take it. */
+struct spelled {
+	const char *path;
+	char folded[ZB_PATH_FOLD_MAX];
+};
+
+static bool spell(struct spelled *s, const char *path)
 {
-	if (!p->carved)
-		return NULL;
+	s->path = path;
+	return zb_path_fold(path, s->folded);
+}
+
+/* Does @d have a say in @p? */
+static bool counts(const struct zb_deny *d, const struct zb_place *p)
+{
+	return !d->built_in || !zb_pattern_match(d->pattern, p->path);
+}
+
+static const struct zb_deny *denied_read(const struct zb_plan *plan,
+					 const char *path)
+{
 	for (size_t i = 0; i < plan->n_denies; i++)
-		if ((change || !plan->denies[i].built_in) &&
+		if (!plan->denies[i].built_in &&
 		    zb_pattern_match(plan->denies[i].pattern, path))
 			return &plan->denies[i];
 	return NULL;
+}
+
+/* Is @s, or what will be found below it if it @leads on, closed by @d? */
+static bool closes(const struct zb_deny *d, const struct spelled *s, bool leads)
+{
+	char folded[ZB_PATH_FOLD_MAX];
+
+	if (zb_pattern_match(d->pattern, s->path) ||
+	    (leads && zb_pattern_leads(d->pattern, s->path)))
+		return true;
+	/* A pattern that is too long for it is longer than any path. */
+	return zb_path_fold(d->pattern, folded) &&
+	       (zb_pattern_match(folded, s->folded) ||
+		(leads && zb_pattern_leads(folded, s->folded)));
+}
+
+static const struct zb_deny *denied_change(const struct zb_plan *plan,
+					   const struct zb_place *p,
+					   const struct zb_query *q)
+{
+	struct spelled s;
+	bool sure = spell(&s, q->target);
+
+	for (size_t i = 0; i < plan->n_denies; i++) {
+		const struct zb_deny *d = &plan->denies[i];
+
+		if ((!sure || closes(d, &s, q->is_link)) && counts(d, p))
+			return d;
+	}
+	return NULL;
+}
+
+/* The deny that covers it, or NULL. */
+static const struct zb_deny *denied(const struct zb_plan *plan,
+				    const struct zb_place *p,
+				    const struct zb_query *q, bool change)
+{
+	if (!p->carved)
+		return NULL;
+	return change ? denied_change(plan, p, q)
+		      : denied_read(plan, q->target);
 }
 
 /* Is @path outside the pattern of its grant? */
@@ -138,7 +193,7 @@ static bool carved_out(const struct zb_plan *plan, const struct zb_query *q,
 		       int place, bool change, struct zb_finding *out)
 {
 	const struct zb_place *p = &plan->places[place];
-	const struct zb_deny *d = denied(plan, p, q->target, change);
+	const struct zb_deny *d = denied(plan, p, q, change);
 	enum zb_reason why = d ? ZB_R_DENIED : ZB_R_ONLY;
 	bool absent = !q->exists && q->op != ZB_OP_FS_CREATE &&
 		      q->op != ZB_OP_FS_RENAME;
@@ -178,7 +233,7 @@ static struct zb_finding allowed(const struct zb_place *p, int i, bool reads)
 {
 	struct zb_finding f = allow(i);
 
-	if (p->carved || (p->brokered && reads))
+	if (p->carved || (reads ? p->brokered : p->brokered_writes))
 		f.verdict = ZB_ALLOW_BROKERED;
 	return f;
 }
@@ -481,6 +536,50 @@ struct zb_finding zb_judge_query(const struct zb_plan *plan,
 		break;
 	}
 	return deny(ZB_R_OTHER, -1, 0, ZB_FLOOR_NONE);
+}
+
+static bool is_alike(const char *pattern, const struct spelled *a,
+		     const struct spelled *b)
+{
+	char folded[ZB_PATH_FOLD_MAX];
+
+	return zb_pattern_alike(pattern, a->path, b->path) &&
+	       (!zb_path_fold(pattern, folded) ||
+		zb_pattern_alike(folded, a->folded, b->folded));
+}
+
+static bool holds_place(const struct zb_plan *plan, const char *dir)
+{
+	for (size_t i = 0; i < plan->n_places; i++)
+		if (zb_path_below(plan->places[i].path, dir))
+			return true;
+	return false;
+}
+
+bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
+		      const char *to, const struct zb_deny **why)
+{
+	struct zb_query q = {.target = from, .place = place};
+	const struct zb_place *p = place_at(plan, place_of(plan, &q));
+	struct spelled a, b;
+
+	*why = NULL;
+	if (!p || holds_place(plan, from) || holds_place(plan, to))
+		return false;
+	if (!p->carved)
+		return true;
+	if (!spell(&a, from) || !spell(&b, to))
+		return false;
+	for (size_t i = 0; i < p->only.n; i++)
+		if (!zb_pattern_alike(p->only.v[i], from, to))
+			return false;
+	for (size_t i = 0; i < plan->n_denies; i++) {
+		*why = &plan->denies[i];
+		if (!is_alike((*why)->pattern, &a, &b) && counts(*why, p))
+			return false;
+	}
+	*why = NULL;
+	return true;
 }
 
 enum zb_verdict zb_evaluate_fast(const struct zb_plan *plan,

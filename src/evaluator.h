@@ -27,6 +27,11 @@ enum zb_verdict {
  * directories made for the sandbox is denied with ENOENT for all but
  * creation: whether that is a refusal, the host's own disk says.
  *
+ * A change is denied under every spelling that some file system takes for the
+ * denied name (zb_path_fold()), since the directory may be looked at from
+ * another system, or be one that folds. What is built in covers changes only,
+ * and has no say in a place that was granted by the name that it closes.
+ *
  * What exists inside may be listed, also where a deny covers it: names are
  * visible. Directories that exist inside only because something lies below them
  * show nothing else and are read-only. */
@@ -34,9 +39,11 @@ struct zb_query {
 	enum zb_op op;
 	const char *target;
 	int place;
-	bool is_dir; /* the target is a directory */
-	bool exists; /* it exists inside. net.connect to loopback and net.unix:
-		      something inside listens there */
+	bool is_dir;  /* the target is a directory */
+	bool exists;  /* it exists inside. net.connect to loopback and net.unix:
+		       something inside listens there */
+	bool is_link; /* what comes to stand there is a symlink: names below it
+			 will lead elsewhere */
 };
 
 /* Strings are heap; zb_answer_done() frees them. */
@@ -62,6 +69,17 @@ void zb_answer_done(struct zb_answer *a);
 /* Cheap form for the broker's hot path: no strings. */
 enum zb_verdict zb_evaluate_fast(const struct zb_plan *plan,
 				 const struct zb_query *q);
+
+/* May what stands at @from be called @to, be it a directory, and all in it stay
+ * what it was? Not if a place of the plan stands in either, nor if a deny or a
+ * pattern (of the place with index @place, -1: found by path) tells names below
+ * the one from names below the other: then one that is denied could come to be
+ * where it is not, or the other way round. The answer is the same both ways,
+ * and asks nothing of the disk: whatever is made in the directory meanwhile,
+ * and whatever it is that stands there, makes no difference.
+ * Return: true, or false with *@why the deny, or NULL if it is none. */
+bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
+		      const char *to, const struct zb_deny **why);
 
 /* Is @path to be answered ENOENT without a record (runtime probes)? */
 bool zb_plan_is_quiet(const struct zb_plan *plan, const char *path);

@@ -10,6 +10,8 @@
  * the path, whatever a stranger wrote. */
 #include "path_match.h"
 
+#include "text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +206,158 @@ bool zb_pattern_touches(const char *pattern, const char *dir)
 		if (!piece_fits(&pat, &c))
 			return false;
 	}
+}
+
+/* All the ways to be in the middle of a match, as a set: bit i says that the
+ * first i components of the pattern have been used up. The bit behind the last
+ * says that all has matched, and stays. */
+
+#define MAX_PIECES 62
+
+struct steps {
+	struct piece v[MAX_PIECES];
+	unsigned n;
+};
+
+static bool read_steps(const char *pattern, struct steps *out)
+{
+	struct piece c;
+
+	out->n = 0;
+	while (next_piece(&pattern, &c)) {
+		if (out->n == MAX_PIECES)
+			return false;
+		out->v[out->n++] = c;
+	}
+	/* What stands for "and all below" says nothing new. */
+	while (out->n && is_any_depth(&out->v[out->n - 1]))
+		out->n--;
+	return true;
+}
+
+/* `**` may also stand for nothing. */
+static uint64_t widen(const struct steps *s, uint64_t set)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (set >> i & 1 && is_any_depth(&s->v[i]))
+			set |= 2ull << i;
+	return set;
+}
+
+/* What @c does to the set; without @any, only by components that name it. */
+static uint64_t advance(const struct steps *s, uint64_t set,
+			const struct piece *c, bool any)
+{
+	uint64_t next = set & 1ull << s->n;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!(set >> i & 1))
+			continue;
+		if (!is_any_depth(&s->v[i]))
+			next |= (uint64_t)piece_fits(&s->v[i], c) << (i + 1);
+		else if (any)
+			next |= 1ull << i;
+	}
+	return widen(s, next);
+}
+
+static uint64_t state_at(const struct steps *s, const char *path)
+{
+	uint64_t set = widen(s, 1);
+	struct piece c;
+
+	while (set && next_piece(&path, &c))
+		set = advance(s, set, &c, true);
+	return set;
+}
+
+bool zb_pattern_alike(const char *pattern, const char *a, const char *b)
+{
+	struct steps s;
+
+	return read_steps(pattern, &s) && state_at(&s, a) == state_at(&s, b);
+}
+
+bool zb_pattern_leads(const char *pattern, const char *path)
+{
+	uint64_t set;
+	struct piece c = {0}, after;
+	struct steps s;
+
+	if (!read_steps(pattern, &s))
+		return true;
+	set = widen(&s, 1);
+	if (!next_piece(&path, &c))
+		return false;
+	while (next_piece(&path, &after)) {
+		set = advance(&s, set, &c, true);
+		c = after;
+	}
+	return advance(&s, set, &c, false);
+}
+
+/* Cut what some file systems do not see at the end of a component. */
+static size_t trim(const char *out, size_t start, size_t end)
+{
+	size_t n = end;
+
+	while (n > start && (out[n - 1] == '.' || out[n - 1] == ' '))
+		n--;
+	return n == start ? end : n;
+}
+
+/* One character that is not ASCII. Return: bytes written, or -1. */
+static int fold_one(const char *s, size_t n, unsigned *used, char *out)
+{
+	struct zb_buf b = {0};
+	uint32_t cp;
+	int len;
+
+	*used = zb_utf8_next(s, n, &cp);
+	if (!*used) {
+		*used = 1;
+		*out = *s;
+		return 1;
+	}
+	if (zb_is_hazard(cp))
+		return 0;
+	if (zb_utf8_add(&b, zb_fold(cp)))
+		return -1;
+	len = (int)b.len;
+	memcpy(out, b.data, b.len);
+	zb_buf_done(&b);
+	return len;
+}
+
+bool zb_path_fold(const char *path, char *out)
+{
+	size_t n = strlen(path), o = 0, start = 0;
+
+	for (size_t i = 0; i < n;) {
+		unsigned char ch = (unsigned char)path[i];
+		unsigned used = 1;
+		int len;
+
+		if (o + 8 >= ZB_PATH_FOLD_MAX)
+			return false;
+		if (ch == '/') {
+			o = trim(out, start, o);
+			out[o++] = '/';
+			start = o;
+		} else if (ch >= 'A' && ch <= 'Z') {
+			out[o++] = (char)(ch | 0x20);
+		} else if (ch < 0x80) {
+			out[o++] = (char)ch;
+		} else {
+			len = fold_one(path + i, n - i, &used, out + o);
+			if (len < 0)
+				return false;
+			o += (size_t)len;
+		}
+		i += used;
+	}
+	out[trim(out, start, o)] = '\0';
+	return true;
 }
 
 bool zb_pattern_is_glob(const char *s)

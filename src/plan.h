@@ -67,6 +67,9 @@ struct zb_place {
 	 * broker serves reads of files, and nothing can be executed. Listing
 	 * it is still the floor's. */
 	bool brokered;
+	/* Brokered, and the carved place below it may be written to: then the
+	 * floor cannot give WRITE or CREATE here either. */
+	bool brokered_writes;
 	struct zb_origin origin;
 };
 

@@ -48,7 +48,8 @@ bool zb_deny_applies(const struct zb_deny *d, const struct zb_place *p)
 {
 	if (p->kind != ZB_PLACE_GRANT)
 		return false;
-	if (d->built_in && !(p->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE)))
+	if (d->built_in && (!(p->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE)) ||
+			    zb_pattern_match(d->pattern, p->path)))
 		return false;
 	return zb_pattern_touches(d->pattern, p->path);
 }

@@ -5,9 +5,9 @@
  *
  * A grant is judged by the real path it leads to, so that no link makes a
  * narrow name of a wide place. Private places (/tmp, data/, home/) need none.
- * What this version cannot enforce is an error that names the rule: writing
- * below a directory always has carve-outs (zot, git and editors run what
- * stands in some names), which only acts on the caller's behalf can keep. */
+ * What this version cannot enforce is an error that names the rule. Writing
+ * below a directory always has carve-outs: zot, git and editors run what
+ * stands in some names. */
 #include "cleanup.h"
 #include "path_match.h"
 #include "resolve.h"
@@ -545,14 +545,56 @@ out:
 
 /* fs.write */
 
-static int refuse_directory(struct zb_resolver *r, const struct zb_rule *rule)
+static int add_built_in(struct zb_resolver *r, const char *pattern)
 {
-	return zb_resolve_fail(
-		r, ZB_EUNSUPPORTED, rule,
-		"writing below a directory is not built in this version "
-		"(.git, .envrc and the like below it would have to stay "
-		"closed); grant a single file that exists, or let the "
-		"extension keep its files in ${data_dir}");
+	struct zb_plan *p = r->plan;
+	int rc;
+
+	for (size_t i = 0; i < p->n_denies; i++)
+		if (p->denies[i].built_in &&
+		    !strcmp(p->denies[i].pattern, pattern))
+			return 0;
+	rc = add_deny(r, pattern, "", &(struct zb_origin){0});
+	if (!rc)
+		p->denies[p->n_denies - 1].built_in = true;
+	return rc;
+}
+
+/* Where one of these names is a link in @dir itself, what it leads to is run
+ * as well. */
+static int carve_linked(struct zb_resolver *r, const char *dir,
+			const char *name)
+{
+	zb_auto(free) char *path = zb_path_join(dir, name);
+	struct zb_walk w;
+	int rc = 0;
+
+	if (!path || zb_resolve_walk(r, path, false, &w))
+		return ZB_ELIMIT;
+	if (strcmp(w.path, path) != 0)
+		rc = add_built_in(r, w.path);
+	zb_walk_done(&w);
+	return rc;
+}
+
+/* What stays closed below @dir, which is granted for writing. */
+static int carve_out(struct zb_resolver *r, const char *dir)
+{
+	zb_auto(free) char *mcp =
+		zb_path_join(r->plan->zot_home_real, "mcp.json");
+	int rc = mcp ? 0 : ZB_ELIMIT;
+
+	for (size_t i = 0; !rc && zb_carve_outs[i]; i++) {
+		rc = add_built_in(r, zb_carve_outs[i]);
+		if (!rc)
+			rc = carve_linked(r, dir,
+					  zb_carve_outs[i] + strlen("/**/"));
+	}
+	if (!rc && zb_path_below(r->extensions, dir))
+		rc = add_built_in(r, r->extensions);
+	if (!rc && zb_path_below(mcp, dir))
+		rc = add_built_in(r, mcp);
+	return rc;
 }
 
 /* Run by zot, git, an editor or a shell: only by its own name, and meant. */
@@ -589,6 +631,19 @@ static int judge_write(struct zb_resolver *r, const struct zb_rule *rule,
 	return judge_breadth(r, rule, path, NULL);
 }
 
+static int place_write_dir(struct zb_resolver *r, const struct zb_rule *rule,
+			   const struct zb_walk *w)
+{
+	int rc = zb_resolve_add_walked(r, ZB_PLACE_GRANT, w,
+				       ZB_MAY_READ | ZB_MAY_WRITE |
+					       ZB_MAY_CREATE | ZB_MAY_LIST,
+				       &rule->origin);
+
+	if (!rc)
+		rc = carve_out(r, w->path);
+	return rc ? rc : hide_own(r, w->path);
+}
+
 static int place_write(struct zb_resolver *r, const struct zb_rule *rule,
 		       const struct target *t, const struct zb_walk *w)
 {
@@ -596,14 +651,22 @@ static int place_write(struct zb_resolver *r, const struct zb_rule *rule,
 
 	if (rc)
 		return rc;
-	if (*t->tail || w->is_dir || t->slash)
-		return refuse_directory(r, rule);
+	if (*t->tail && strcmp(t->tail, "**") != 0)
+		return zb_resolve_fail(r, ZB_EUNSUPPORTED, rule,
+				       "a pattern in a grant for writing is "
+				       "not built in this version; name the "
+				       "directory or the file");
 	if (!w->exists)
 		return zb_resolve_notice(r, rule,
 					 "does not exist; skipped: a file that "
 					 "is to be made needs its directory "
-					 "granted, which is not built in this "
-					 "version");
+					 "granted");
+	if (w->is_dir && strcmp(w->path, "/tmp") != 0)
+		return place_write_dir(r, rule, w);
+	if (!strcmp(w->path, "/tmp"))
+		return zb_resolve_notice(r, rule,
+					 "is the extension's own /tmp inside; "
+					 "grant what is below it; skipped");
 	if (!w->is_file)
 		return absent(r, rule, w);
 	return zb_resolve_add_walked(r, ZB_PLACE_GRANT, w,

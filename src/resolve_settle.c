@@ -161,26 +161,47 @@ static void merge(struct zb_plan *p)
 
 /* carve */
 
-static const struct zb_deny *reaching(const struct zb_plan *p,
-				      const struct zb_place *place)
+#define CHANGES (ZB_MAY_WRITE | ZB_MAY_CREATE)
+
+/* Does @d have a say in @place? What is built in closes names to changes, and
+ * not those that were granted by that very name. */
+static bool counts(const struct zb_deny *d, const struct zb_place *place)
+{
+	return !d->built_in || ((place->rights & CHANGES) &&
+				!zb_pattern_match(d->pattern, place->path));
+}
+
+static bool reaches_into(const struct zb_plan *p, const struct zb_place *place)
 {
 	for (size_t i = 0; i < p->n_denies; i++) {
 		const char *pattern = p->denies[i].pattern;
 
-		if (place->is_dir ? zb_pattern_touches(pattern, place->path)
-				  : zb_pattern_match(pattern, place->path))
-			return &p->denies[i];
+		if (counts(&p->denies[i], place) &&
+		    (place->is_dir ? zb_pattern_touches(pattern, place->path)
+				   : zb_pattern_match(pattern, place->path)))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static const struct zb_deny *covering(const struct zb_plan *p,
 				      const struct zb_place *place)
 {
 	for (size_t i = 0; i < p->n_denies; i++)
-		if (zb_pattern_match(p->denies[i].pattern, place->path))
+		if (!p->denies[i].built_in &&
+		    zb_pattern_match(p->denies[i].pattern, place->path))
 			return &p->denies[i];
 	return NULL;
+}
+
+/* May @place be changed although something built in covers it? */
+static bool is_exempt(const struct zb_plan *p, const struct zb_place *place)
+{
+	for (size_t i = 0; i < p->n_denies; i++)
+		if (p->denies[i].built_in && (place->rights & CHANGES) &&
+		    zb_pattern_match(p->denies[i].pattern, place->path))
+			return true;
+	return false;
 }
 
 /* The rule that a place came from, for messages. */
@@ -213,7 +234,7 @@ static int carve(struct zb_resolver *r)
 			remove_at(p, i);
 			continue;
 		}
-		place->carved = reaching(p, place) || place->only.n;
+		place->carved = reaches_into(p, place) || place->only.n;
 	}
 	return 0;
 }
@@ -231,14 +252,20 @@ static int around(const struct zb_plan *p, size_t i)
 	return -1;
 }
 
-static bool adds_nothing(const struct zb_place *outer, const struct zb_place *p)
+static bool adds_nothing(const struct zb_plan *plan,
+			 const struct zb_place *outer, const struct zb_place *p)
 {
 	if (!is_host(outer))
 		return false;
 	if (p->kind == ZB_PLACE_LINK)
 		return true;
-	if (!is_host(p) || (p->rights & ~outer->rights))
+	if (!is_host(p) || (p->rights & ~outer->rights) || is_exempt(plan, p))
 		return false;
+	/* A file that may be written to is better in its directory, where it
+	 * can be renamed over. */
+	if (!p->is_dir && p->kind == ZB_PLACE_GRANT && !outer->only.n &&
+	    p->rights & ZB_MAY_WRITE)
+		return true;
 	/* What a deny reaches into is another kind of place. */
 	if (outer->only.n || p->carved != outer->carved)
 		return false;
@@ -250,7 +277,7 @@ static void drop(struct zb_plan *p)
 	for (size_t i = 0; i < p->n_places;) {
 		int k = around(p, i);
 
-		if (k >= 0 && adds_nothing(&p->places[k], &p->places[i]))
+		if (k >= 0 && adds_nothing(p, &p->places[k], &p->places[i]))
 			remove_at(p, i);
 		else
 			i++;
@@ -360,8 +387,12 @@ static void mark_brokered(struct zb_plan *p)
 		for (size_t i = 0; i < c; i++)
 			if (!p->places[i].carved &&
 			    p->places[i].kind != ZB_PLACE_LINK &&
-			    zb_path_below(p->places[c].path, p->places[i].path))
+			    zb_path_below(p->places[c].path,
+					  p->places[i].path)) {
 				p->places[i].brokered = true;
+				p->places[i].brokered_writes |=
+					(p->places[c].rights & CHANGES) != 0;
+			}
 	}
 }
 
@@ -413,8 +444,10 @@ static void broker_pins(struct zb_plan *p)
 		int k = around(p, i);
 
 		if (pin->kind == ZB_PLACE_PIN && k >= 0 &&
-		    p->places[k].brokered && !is_room(p, pin->path))
+		    p->places[k].brokered && !is_room(p, pin->path)) {
 			pin->brokered = true;
+			pin->brokered_writes = p->places[k].brokered_writes;
+		}
 	}
 }
 

@@ -163,6 +163,7 @@ static bool explain(struct zb_broker *b, const struct zb_refusal *r,
 		.place = r->place,
 		.is_dir = r->is_dir,
 		.exists = r->exists,
+		.is_link = r->is_link,
 	};
 	bool yes = false;
 
@@ -392,7 +393,8 @@ static void look_at_name(const struct zb_jail *j, struct zb_name *n)
 	if (!n->exists)
 		return;
 	n->mode = sx.stx_mode;
-	if (sx.stx_mnt_id != n->dir->mnt)
+	n->mounted = sx.stx_mnt_id != n->dir->mnt;
+	if (n->mounted)
 		n->place = zb_jail_place(j, sx.stx_mnt_id);
 }
 
@@ -443,6 +445,7 @@ enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
 		.place = n->place,
 		.is_dir = n->exists && S_ISDIR(n->mode),
 		.exists = n->exists,
+		.is_link = n->is_link,
 	};
 	enum zb_verdict v = zb_ask(c->b, &q);
 
@@ -462,6 +465,7 @@ void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,
 			     .place = n->place,
 			     .is_dir = n->exists && S_ISDIR(n->mode),
 			     .exists = n->exists,
+			     .is_link = n->is_link,
 			     .ask = ask,
 		     });
 }
@@ -488,12 +492,15 @@ bool zb_is_to_make(struct zb_call *c, struct zb_name *out)
 	if (!zb_locate_name(c, ZB_OP_FS_CREATE, c->asked, c->full,
 			    ZB_ASK_CREATE, &c->found, out))
 		return false;
+	out->is_link = c->row->fixed == S_IFLNK;
 	switch (zb_judge_name(c, ZB_OP_FS_CREATE, out)) {
 	case ZB_ALLOW:
-		if (c->acts)
-			return true;
-		zb_say_continue(c);
-		return false;
+		/* What exists was not judged as what would be made. */
+		if (c->acts && out->exists)
+			zb_say_errno(c, EEXIST);
+		else if (!c->acts)
+			zb_say_continue(c);
+		return c->acts && !out->exists;
 	case ZB_ALLOW_BROKERED:
 		return true;
 	case ZB_DENY:

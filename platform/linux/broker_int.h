@@ -131,7 +131,7 @@ struct zb_refusal {
 	const char *target;
 	const char *judged; /* what to ask the evaluator; NULL: @target */
 	int place;
-	bool is_dir, exists;
+	bool is_dir, exists, is_link;
 	enum zb_ask ask;
 	enum zb_evidence evidence;
 	int err; /* what the caller gets; 0: what the floor would give */
@@ -168,7 +168,9 @@ struct zb_name {
 	char path[PATH_MAX]; /* canonical */
 	int place;
 	bool exists;
-	bool slash; /* spelled with one at the end */
+	bool mounted; /* something is mounted there */
+	bool slash;   /* spelled with one at the end */
+	bool is_link; /* a symlink is to come to stand there */
 	mode_t mode;
 };
 /* Resolve all but the last component of @full; @dir lives in the call.

@@ -77,6 +77,23 @@ static bool is_host_device(struct zb_call *c)
 	return true;
 }
 
+/* In a place that may be written to a descriptor may be of a file that may only
+ * be read. One without a name is nobody else's. Return: true if so, and
+ * refused. */
+static bool is_closed(struct zb_call *c)
+{
+	const struct zb_jail_mount *m =
+		zb_jail_mount(&c->b->jail, c->found.mnt);
+	struct stat st;
+
+	if (!m || !m->carved || fstat(c->found.fd, &st) || !st.st_nlink ||
+	    zb_judge(c, ZB_OP_FS_META, &c->found) != ZB_DENY)
+		return false;
+	zb_refuse_found(c, ZB_OP_FS_META, &c->found, c->found.path,
+			ZB_ASK_OWNER);
+	return true;
+}
+
 /* A descriptor of the caller, for calls on descriptors. Return: false if
  * answered: not one that can be written through, or its mount cannot. */
 static bool writable_fd(struct zb_call *c, int peer_fd)
@@ -99,7 +116,7 @@ static bool writable_fd(struct zb_call *c, int peer_fd)
 	if (is_host_device(c))
 		return false;
 	if (fstatfs(f->fd, &fs) || !(fs.f_flags & ST_READONLY))
-		return true;
+		return !is_closed(c);
 	if (zb_spot_name(&c->b->jail, f)) {
 		zb_say_errno(c, EROFS);
 		return false;

@@ -216,6 +216,10 @@ static bool open_new(struct zb_call *c, const struct opening *o)
 	zb_jail_walk(&c->b->jail, c->full, o->follow, w);
 	if (w->exists)
 		return false;
+	if (c->full[strlen(c->full) - 1] == '/') {
+		zb_say_errno(c, EISDIR);
+		return true;
+	}
 	if (w->proc || w->err != ENOENT || w->dir < 0) {
 		zb_missing(c, ZB_OP_FS_CREATE, c->asked, c->full, o->follow,
 			   &c->found, ZB_ASK_OPEN);

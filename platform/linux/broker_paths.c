@@ -68,7 +68,9 @@ void zb_call_remove(struct zb_call *c)
 		zb_refuse_name(c, ZB_OP_FS_DELETE, &n, c->asked, ZB_ASK_REMOVE);
 		return;
 	case ZB_ALLOW_BROKERED:
-		if (n.slash && n.exists && !S_ISDIR(n.mode))
+		if (n.mounted) /* which the kernel sees from inside only */
+			zb_say_errno(c, EBUSY);
+		else if (n.slash && n.exists && !S_ISDIR(n.mode))
 			zb_say_errno(c, ENOTDIR);
 		else if (zb_may_act(c))
 			zb_say_result(c,
@@ -92,7 +94,7 @@ static void make(struct zb_call *c, const struct zb_name *n, mode_t mode)
 {
 	mode_t type = c->row->fixed ? c->row->fixed : mode & S_IFMT;
 
-	if (type == S_IFLNK) {
+	if (c->row->fixed == S_IFLNK) {
 		make_link(c, n);
 		return;
 	}
@@ -146,13 +148,47 @@ static bool two_names(struct zb_call *c, enum zb_op op, enum zb_op op2,
 			      &c->found2, b);
 }
 
-/* A directory may hold names that a pattern denies where it comes to lie, or
- * stop denying where it lay: mv then copies, and each open is judged. */
-static bool moves_patterns(const struct zb_call *c, const struct zb_name *n)
+/* Would names below the one be judged otherwise below the other? Then nothing
+ * goes from here to there as a whole: mv then copies, and each name is judged.
+ *
+ * It is asked of everything, not of directories only: what stands at a name can
+ * be replaced until the rename is made. And since only what keeps the verdict
+ * on all names below it ever moves, nobody else's rename can undo what was
+ * judged of a path meanwhile. Return: false if refused. */
+static bool may_move(struct zb_call *c, const struct zb_name *a,
+		     const struct zb_name *b)
 {
-	const struct zb_jail_mount *m = zb_jail_mount(&c->b->jail, n->dir->mnt);
+	static const char holds[] =
+		"a mount of the sandbox stands in it: it is not moved as a "
+		"whole";
+	char text[PATH_MAX];
+	const struct zb_deny *d = NULL;
+	struct zb_broker *br = c->b;
+	bool yes = false;
 
-	return n->exists && S_ISDIR(n->mode) && m && m->carved;
+	pthread_rwlock_rdlock(&br->plan_lock);
+	if (br->plan)
+		yes = zb_plan_may_move(br->plan, a->dir->place, a->path,
+				       b->path, &d);
+	if (d)
+		snprintf(text, sizeof(text),
+			 "%s: fs.deny %s: it closes names below the one that "
+			 "it does not close below the other; they are not "
+			 "moved as a whole, but can be copied",
+			 d->origin.file ? d->origin.file : "built in",
+			 d->pattern);
+	pthread_rwlock_unlock(&br->plan_lock);
+	if (!yes)
+		zb_refuse(c, &(struct zb_refusal){
+				     .op = ZB_OP_FS_RENAME,
+				     .asked = c->asked2,
+				     .target = b->path,
+				     .place = b->place,
+				     .exists = b->exists,
+				     .err = EXDEV,
+				     .why = d ? text : holds,
+			     });
+	return yes;
 }
 
 static void rename_names(struct zb_call *c, const struct zb_name *a,
@@ -161,7 +197,9 @@ static void rename_names(struct zb_call *c, const struct zb_name *a,
 	bool is_dir = a->exists && S_ISDIR(a->mode);
 	zb_auto(fd) int held = -1;
 
-	if (a->exists && !is_dir && (a->slash || b->slash))
+	if (a->mounted || b->mounted)
+		zb_say_errno(c, EBUSY);
+	else if (a->exists && !is_dir && (a->slash || b->slash))
 		zb_say_errno(c, ENOTDIR);
 	else if (hold_names(c, &held) && zb_may_act(c))
 		zb_say_result(c, syscall(SYS_renameat2, a->dir->fd, a->name,
@@ -190,9 +228,9 @@ void zb_call_rename(struct zb_call *c)
 	else if (vb == ZB_DENY)
 		zb_refuse_name(c, ZB_OP_FS_RENAME, &b, c->asked2,
 			       ZB_ASK_CREATE);
-	else if (moves_patterns(c, &a) || moves_patterns(c, &b))
-		zb_say_errno(c, EXDEV);
-	else
+	else if (!a.exists)
+		zb_say_errno(c, ENOENT);
+	else if (may_move(c, &a, &b))
 		rename_names(c, &a, &b);
 }
 
@@ -227,21 +265,45 @@ static bool link_source(struct zb_call *c, uint32_t flags)
 	return false;
 }
 
-/* Of a file that was made without a name only the new name is judged. */
-static enum zb_verdict judge_source(struct zb_call *c)
+/* Of a file that was made without a name only the new name is judged. Another
+ * must be open to all that the new name will be: what may only be read would
+ * be written through it. In *@op what to name if it is no. */
+static enum zb_verdict judge_source(struct zb_call *c, enum zb_op *op)
 {
 	struct stat st;
 
 	if (!fstat(c->found.fd, &st) && !st.st_nlink)
 		return ZB_ALLOW;
-	return zb_judge(c, ZB_OP_FS_READ, &c->found);
+	*op = ZB_OP_FS_READ;
+	if (zb_judge(c, ZB_OP_FS_READ, &c->found) == ZB_DENY)
+		return ZB_DENY;
+	*op = ZB_OP_FS_WRITE;
+	return zb_judge(c, ZB_OP_FS_WRITE, &c->found);
+}
+
+/* Both names are known, and lie in one mount. */
+static void link_names(struct zb_call *c, const struct zb_name *n)
+{
+	zb_auto(fd) int held = -1;
+	char link[ZB_FD_LINK];
+	enum zb_op op;
+
+	if (judge_source(c, &op) == ZB_DENY) {
+		zb_refuse_found(c, op, &c->found, c->asked, ZB_ASK_NOTHING);
+	} else if (zb_judge_name(c, ZB_OP_FS_CREATE, n) == ZB_DENY) {
+		zb_refuse_name(c, ZB_OP_FS_CREATE, n, c->asked2, ZB_ASK_CREATE);
+	} else if (n->slash) {
+		zb_say_errno(c, ENOENT);
+	} else if (hold_names(c, &held) && zb_may_act(c)) {
+		zb_fd_link(c->found.fd, link);
+		zb_say_result(c, linkat(AT_FDCWD, link, n->dir->fd, n->name,
+					AT_SYMLINK_FOLLOW));
+	}
 }
 
 void zb_call_link(struct zb_call *c)
 {
-	char link[ZB_FD_LINK];
 	struct zb_name n;
-	zb_auto(fd) int held = -1;
 
 	c->acts = true;
 	if (!link_source(c, zb_arg_flags(c)) ||
@@ -250,25 +312,13 @@ void zb_call_link(struct zb_call *c)
 	    !zb_locate_name(c, ZB_OP_FS_CREATE, c->asked2, c->full2,
 			    ZB_ASK_CREATE, &c->found2, &n))
 		return;
-	if (c->found.mnt != n.dir->mnt) {
+	n.is_link = S_ISLNK(c->found.mode);
+	if (n.exists)
+		zb_say_errno(c, EEXIST);
+	else if (c->found.mnt != n.dir->mnt)
 		zb_say_errno(c, EXDEV);
-		return;
-	}
-	if (judge_source(c) == ZB_DENY) {
-		zb_refuse_found(c, ZB_OP_FS_READ, &c->found, c->asked,
-				ZB_ASK_NOTHING);
-		return;
-	}
-	if (zb_judge_name(c, ZB_OP_FS_CREATE, &n) == ZB_DENY) {
-		zb_refuse_name(c, ZB_OP_FS_CREATE, &n, c->asked2,
-			       ZB_ASK_CREATE);
-	} else if (n.slash && !n.exists) {
-		zb_say_errno(c, ENOENT);
-	} else if (hold_names(c, &held) && zb_may_act(c)) {
-		zb_fd_link(c->found.fd, link);
-		zb_say_result(c, linkat(AT_FDCWD, link, n.dir->fd, n.name,
-					AT_SYMLINK_FOLLOW));
-	}
+	else
+		link_names(c, &n);
 }
 
 /* stat and its kin, in ledger mode `full`: what exists may be looked at, also

@@ -19,12 +19,9 @@ static enum zb_enforced judge_place(const struct zb_rule_view *r,
 		return ZB_NOT_ENFORCEABLE;
 	}
 	if (r->kind == ZB_RULE_WRITE && p->carved) {
-		zb_buf_adds(by, "a write grant with carve-outs (also those "
-				"built in: .git and the like) needs a broker "
-				"that acts for the caller, which this version "
-				"has not; grant it for reading, or have the "
-				"extension write to its data_dir");
-		return ZB_NOT_ENFORCEABLE;
+		zb_buf_adds(by, "broker (it alone opens and changes names "
+				"here), mount");
+		return ZB_ENFORCED_BROKER;
 	}
 	if (p->carved) {
 		zb_buf_adds(by, "broker (it alone opens here), mount");

@@ -9,7 +9,8 @@
  *	1. A place where some files are denied (carved) cannot be given
  *	   READ_FILE at all: the broker opens for the extension.
  *	2. Nor can a place above it, since its rule would reach down into it:
- *	   a private HOME with a carved project mounted below is brokered.
+ *	   a private HOME with a carved project mounted below is brokered. If
+ *	   the carved one may be written to, the same holds for all changes.
  *	3. Nothing can be executed from either: execve(2) asks for READ_FILE
  *	   as well, and nobody can answer it on the extension's behalf.
  *
@@ -147,6 +148,8 @@ static uint64_t lost_to_carved(const struct zb_plan *plan,
 {
 	uint64_t lost = p->brokered ? ZB_LL_READ_FILE | ZB_LL_EXECUTE : 0;
 
+	if (p->brokered_writes)
+		lost |= WRITE | ALTER;
 	for (size_t i = 0; i < plan->n_places; i++) {
 		const struct zb_place *q = &plan->places[i];
 

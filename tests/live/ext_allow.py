@@ -136,7 +136,7 @@ def refused(w):
             (3, ["protocol.slash", "/unjail"], "cannot be granted"),
             (3, ["fs.read", "${zot_home}/zotbox"], ""),
             (4, ["net.connect", "example.org:443"], "net.connect"),
-            (4, ["fs.write", "${project}/"], "not built")):
+            (4, ["fs.write", "${project}/*.log"], "not built")):
         r = allow(w, "k", *args, rc=rc)
         w.contains(r.err, part)
         w.check("trial" not in r.err, "no file is named that is gone", r)

@@ -571,7 +571,7 @@ def policies(w):
             policy="strict+scope")
     net = w.scope("net", {"net": {"connect": ["example.org:443"]}})
     install("cannot be enforced", 4, "--scope", net, text="net.connect")
-    out = w.scope("out", {"fs": {"write": ["${project}/"]}})
+    out = w.scope("out", {"fs": {"write": ["${project}/*.log"]}})
     install("cannot be enforced in any project", 4, "--scope", out,
             text="not built")
     r = w.zotbox("ext", "install", d, "--policy", "standard", cwd=w.home)

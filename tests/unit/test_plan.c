@@ -341,16 +341,15 @@ static const struct {
 	{STRICT, "{\"fs\":{\"read\":[\"/proc\"]}}", ZB_EPOLICY,
 	 "scope.json:1: fs.read[0] \"/proc\": the host's /proc and /dev cannot "
 	 "be granted, the sandbox has its own; remove it"},
-	{STRICT, "{\"fs\":{\"write\":[\"${project}\"]}}", ZB_EUNSUPPORTED,
-	 "scope.json:1: fs.write[0] \"${project}\": writing below a directory "
-	 "is not built in this version (.git, .envrc and the like below it "
-	 "would have to stay closed); grant a single file that exists, or let "
-	 "the extension keep its files in ${data_dir}"},
-	{STRICT, "{\"fs\":{\"write\":[\"${project}/new/\"]}}", ZB_EUNSUPPORTED,
-	 "scope.json:1: fs.write[0] \"${project}/new/\": writing below a "
-	 "directory is not built in this version (.git, .envrc and the like "
-	 "below it would have to stay closed); grant a single file that "
-	 "exists, or let the extension keep its files in ${data_dir}"},
+	{STRICT, "{\"fs\":{\"write\":[\"${project}/*.log\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.write[0] \"${project}/*.log\": a pattern in a grant "
+	 "for writing is not built in this version; name the directory or the "
+	 "file"},
+	{STRICT, "{\"fs\":{\"write\":[\"~/src\"],\"exec\":[\"~/src\"]}}",
+	 ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.exec[0] \"/home/u/src\": a deny or a pattern reaches "
+	 "into it, and the kernel cannot execute from a directory that is only "
+	 "partly granted; name single programs in fs.exec"},
 	{STRICT, "{\"fs\":{\"write\":[\"${project}/.git/config\"]}}",
 	 ZB_EPOLICY,
 	 "scope.json:1: fs.write[0] \"${project}/.git/config\": zot, git or an "
@@ -483,7 +482,10 @@ static void meant(void **state)
 		{"{\"fs\":{\"read\":[\"/proc/1/root\"]}}", ZB_EPOLICY},
 		{"{\"fs\":{\"write\":[\"${zot_home}/extensions/o/x\"]}}",
 		 ZB_EPOLICY},
-		{"{\"fs\":{\"write\":[\"~\"]}}", ZB_EUNSUPPORTED},
+		{"{\"fs\":{\"write\":[\"~\"]}}", ZB_OK},
+		{"{\"fs\":{\"write\":[\"${project}/.git\"]}}", ZB_OK},
+		{"{\"fs\":{\"write\":[\"${zot_home}/extensions\"]}}",
+		 ZB_EPOLICY},
 	};
 
 	(void)state;
@@ -529,8 +531,10 @@ static void notices(void **state)
 		{STRICT, "{\"fs\":{\"write\":[\"${project}/new.txt\"]}}",
 		 "scope fs.write \"${project}/new.txt\" does not exist; "
 		 "skipped: a file that is to be made needs its directory "
-		 "granted, which is not built in this version (scope.json: "
-		 "fs.write[0])"},
+		 "granted (scope.json: fs.write[0])"},
+		{STRICT, "{\"fs\":{\"write\":[\"/tmp\"]}}",
+		 "scope fs.write \"/tmp\" is the extension's own /tmp inside; "
+		 "grant what is below it; skipped (scope.json: fs.write[0])"},
 		{STRICT,
 		 "{\"fs\":{\"read\":[\"${project}/.env\"],"
 		 "\"deny\":[\"${project}/.env*\"]}}",
