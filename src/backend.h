@@ -33,6 +33,14 @@ struct zb_rule_status {
 	char *by; /* "mount, Landlock", "broker", "not enforceable: ..." */
 };
 
+/* What becomes of a system call inside. */
+enum zb_call_fate {
+	ZB_CALL_ABSENT,	 /* ENOSYS, as if this kernel had none */
+	ZB_CALL_PASSES,	 /* nobody is asked */
+	ZB_CALL_JUDGED,	 /* by its arguments: a path, an address, flags */
+	ZB_CALL_REFUSED, /* EPERM and a record, whatever its arguments */
+};
+
 /* A running sandbox. The three descriptors are the parent's ends. */
 struct zb_proc;
 
@@ -62,6 +70,8 @@ struct zb_backend {
 	/* Which rules would be enforced how; ZB_EUNSUPPORTED if any cannot. */
 	int (*rules)(const struct zb_plan *plan, struct zb_rule_status **out,
 		     size_t *n, struct zb_error *err);
+	/* By the name of a system call; pure. NULL: nothing is known. */
+	enum zb_call_fate (*call)(const char *name);
 	/* What every start needs to know, found without starting anything: for
 	 * wrap, console and whoever spawns. The launch itself is the proof, and
 	 * a spawn that fails explains itself as probe would. Contract as of

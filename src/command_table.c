@@ -61,6 +61,22 @@ static const struct zb_option doctor_options[] = {
 	{.name = "repair", .help = "write wrapped manifests afresh"},
 	{0},
 };
+static const struct zb_option why_options[] = {
+	{
+		.name = "policy",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "NAME|FILE",
+		.help = "ask under this base, not the stored one",
+	},
+	{
+		.name = "scope",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "FILE",
+		.help = "ask with this scope file, not the stored one",
+	},
+	{.name = "json", .help = "one JSON object"},
+	{0},
+};
 static const struct zb_option allow_options[] = {
 	{.name = "yes-i-mean-it", .help = "also what is too broad"},
 	{0},
@@ -100,6 +116,21 @@ static const char allow_more[] =
 	"limits.memory 256M, limits.tool_seconds 120\n"
 	"zotbox ext logs NAME --denials shows what was refused, each with the "
 	"line that allows it.";
+
+static const char why_more[] =
+	"NAME: an installed extension, or the path of one. OP as the records of "
+	"denials have it, with its TARGET:\n"
+	"fs.read fs.write fs.create fs.delete fs.rename fs.exec fs.meta PATH "
+	"(fs.write: the content of what is there, fs.create: a new name)\n"
+	"net.connect net.listen HOST:PORT, net.dns HOST, net.unix PATH or "
+	"@NAME\n"
+	"env VARIABLE, syscall NAME, integrity\n"
+	"proto.VERB [NAME]: proto.events turn_end, proto.intercept "
+	"tool_call:block, proto.submit\n"
+	"limit.NAME AMOUNT: limit.memory 1G\n"
+	"A path is followed as it would be inside, from the present directory "
+	"as the project. File modes are the kernel's and not asked for. Exit: "
+	"0 allowed, 3 denied.";
 
 const struct zb_command zb_commands[] = {
 	{
@@ -212,6 +243,16 @@ const struct zb_command zb_commands[] = {
 		.min_args = 1,
 		.max_args = 1,
 		.run = zb_cmd_ext_untrust,
+	},
+	{
+		.name = "ext why",
+		.synopsis = "NAME|PATH OP TARGET [--json]",
+		.help = "may it, by which rule, and what would change that",
+		.more = why_more,
+		.options = why_options,
+		.min_args = 2,
+		.max_args = 3,
+		.run = zb_cmd_ext_why,
 	},
 	{
 		.name = "wrap",

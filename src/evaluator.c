@@ -500,6 +500,34 @@ static struct zb_finding judge_env(const struct zb_plan *plan,
 	return deny(ZB_R_ENV, -1, 0, ZB_FLOOR_NONE);
 }
 
+bool zb_parse_limit(const char *target, enum zb_limit *limit, uint64_t *amount)
+{
+	size_t n = strcspn(target, ":");
+
+	for (unsigned l = 0; l < ZB_LIMIT_COUNT; l++) {
+		const char *name = zb_limit_name((enum zb_limit)l);
+
+		*limit = (enum zb_limit)l;
+		if (strlen(name) == n && !strncmp(name, target, n))
+			return target[n] &&
+			       zb_parse_size(target + n + 1, amount);
+	}
+	return false;
+}
+
+static struct zb_finding judge_limit(const struct zb_plan *plan,
+				     const struct zb_query *q)
+{
+	enum zb_limit limit;
+	uint64_t amount;
+
+	if (!zb_parse_limit(q->target, &limit, &amount))
+		return deny(ZB_R_OTHER, -1, 0, ZB_FLOOR_NONE);
+	return amount <= zb_plan_limit(plan, limit)
+		       ? allow(-1)
+		       : deny(ZB_R_LIMIT, -1, 0, ZB_FLOOR_NONE);
+}
+
 struct zb_finding zb_judge_query(const struct zb_plan *plan,
 				 const struct zb_query *q)
 {
@@ -530,6 +558,7 @@ struct zb_finding zb_judge_query(const struct zb_plan *plan,
 	case ZB_OP_PROTO:
 		return judge_proto(plan, q);
 	case ZB_OP_LIMIT:
+		return judge_limit(plan, q);
 	case ZB_OP_INTEGRITY:
 	case ZB_OP_HELLO:
 	case ZB_OP_COUNT:

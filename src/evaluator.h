@@ -14,7 +14,8 @@ enum zb_verdict {
 /* @target: for fs.* the canonical path inside (resolved as far as it exists);
  * for net.connect/listen "HOST:PORT" or "[v6]:PORT"; for net.unix a path, or
  * "@name" for an abstract socket; for env a name; for proto "VERB",
- * "VERB:NAME" or "intercept:EVENT:PART"; for syscall its name.
+ * "VERB:NAME" or "intercept:EVENT:PART"; for syscall its name; for limit
+ * "NAME:AMOUNT" (sizes as in a scope file): is that much within it?
  * @place: index in plan->places when the caller knows it for certain (by
  * mount id), or -1: then it is found by path.
  *
@@ -58,6 +59,9 @@ struct zb_answer {
 	char *grant_key;   /* NULL: cannot be granted */
 	char *grant_value; /* as the user would write it (~/x) */
 	char *why_not;	   /* why no grant would help, if none does */
+	/* The line of policy that decided, the plan's; NULL: none did (nothing
+	 * grants it, or it is built in). */
+	const struct zb_origin *origin;
 };
 
 /* Always fills @out; when memory ran out, strings may be missing, the verdict

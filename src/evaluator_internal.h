@@ -22,6 +22,7 @@ enum zb_reason {
 	ZB_R_SYSCALL,
 	ZB_R_ENV,
 	ZB_R_VERB,
+	ZB_R_LIMIT,
 	ZB_R_OTHER,
 };
 
@@ -46,5 +47,9 @@ struct zb_asked {
 	bool has_name;
 };
 struct zb_asked zb_parse_verb(const char *target);
+
+/* "NAME:AMOUNT". Return: false for an unknown name or no amount. */
+bool zb_parse_limit(const char *target, enum zb_limit *limit,
+		    uint64_t *amount);
 
 #endif

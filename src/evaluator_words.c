@@ -126,6 +126,19 @@ static void verb_rule(const struct zb_plan *plan, const struct zb_query *q,
 			    zb_verb_name(a.verb), s->is_list ? "[]" : "false");
 }
 
+static void limit_rule(const struct zb_plan *plan, const struct zb_query *q,
+		       struct zb_buf *b)
+{
+	enum zb_limit l;
+	uint64_t amount;
+
+	if (!zb_parse_limit(q->target, &l, &amount))
+		return;
+	add_origin(b, &plan->scope.limits[l].origin);
+	zb_buf_addf(b, "limits.%s is %llu", zb_limit_name(l),
+		    (unsigned long long)zb_plan_limit(plan, l));
+}
+
 static void place_rule(const struct zb_plan *plan, const struct zb_finding *f,
 		       struct zb_buf *b)
 {
@@ -159,15 +172,63 @@ static void hidden_rule(const struct zb_plan *plan, const struct zb_query *q,
 		    dir ? dir : q->target);
 }
 
+/* The line that allows it, for what is no path. */
+static const struct zb_origin *granted_by(const struct zb_plan *plan,
+					  const struct zb_query *q)
+{
+	const struct zb_scope *s = &plan->scope;
+	struct zb_asked a;
+	enum zb_limit l;
+	uint64_t amount;
+
+	if (q->op == ZB_OP_LIMIT && zb_parse_limit(q->target, &l, &amount))
+		return &s->limits[l].origin;
+	for (size_t i = 0; q->op == ZB_OP_ENV && i < plan->n_env; i++)
+		if (!strcmp(plan->env[i].name, q->target))
+			return &plan->env[i].origin;
+	if (q->op != ZB_OP_PROTO)
+		return NULL;
+	a = zb_parse_verb(q->target);
+	for (size_t i = 0; a.verb == ZB_VERB_INTERCEPT && i < s->n_intercepts;
+	     i++)
+		if (a.has_name && !strcmp(s->intercepts[i].event, a.name) &&
+		    s->intercepts[i].may.n)
+			return &s->intercepts[i].may.v[0].origin;
+	return a.verb < ZB_VERB_INTERCEPT ? &s->verbs[a.verb].origin : NULL;
+}
+
+/* The line of policy that decided, or NULL. */
+static const struct zb_origin *decided_by(const struct zb_plan *plan,
+					  const struct zb_query *q,
+					  const struct zb_finding *f)
+{
+	const struct zb_place *p = place_at(plan, f->place);
+	const struct zb_origin *o = f->deny ? &f->deny->origin
+				    : p	    ? &p->origin
+					    : granted_by(plan, q);
+
+	return o && o->file ? o : NULL;
+}
+
+static void allowed_rule(const struct zb_plan *plan, const struct zb_query *q,
+			 const struct zb_finding *f, struct zb_buf *b)
+{
+	const struct zb_origin *o = granted_by(plan, q);
+
+	if (f->place >= 0)
+		place_rule(plan, f, b);
+	else if (o && o->file)
+		zb_buf_addf(b, "%s: %s", o->file, o->key ? o->key : "");
+	else
+		zb_buf_adds(b, "built in");
+}
+
 static void add_rule(const struct zb_plan *plan, const struct zb_query *q,
 		     const struct zb_finding *f, struct zb_buf *b)
 {
 	switch (f->reason) {
 	case ZB_R_ALLOWED:
-		if (f->place >= 0)
-			place_rule(plan, f, b);
-		else
-			zb_buf_adds(b, "built in");
+		allowed_rule(plan, q, f, b);
 		break;
 	case ZB_R_HIDDEN:
 		hidden_rule(plan, q, b);
@@ -214,6 +275,9 @@ static void add_rule(const struct zb_plan *plan, const struct zb_query *q,
 		break;
 	case ZB_R_VERB:
 		verb_rule(plan, q, b);
+		break;
+	case ZB_R_LIMIT:
+		limit_rule(plan, q, b);
 		break;
 	case ZB_R_OTHER:
 		zb_buf_addf(b, "built in: %s", zb_op_name(q->op));
@@ -485,6 +549,12 @@ static void find_grant(const struct zb_plan *plan, const struct zb_query *q,
 	case ZB_R_VERB:
 		grant_verb(plan, q, g, key);
 		break;
+	case ZB_R_LIMIT:
+		*key = zb_strf("limits.%.*s", (int)strcspn(q->target, ":"),
+			       q->target);
+		g->key = *key;
+		g->value = zb_strdup(strchr(q->target, ':') + 1);
+		break;
 	case ZB_R_ALLOWED:
 		break;
 	case ZB_R_HIDDEN:
@@ -512,7 +582,8 @@ void zb_evaluate(const struct zb_plan *plan, const struct zb_query *q,
 				  .place = f.place,
 				  .err_no = f.err_no,
 				  .floor = f.floor,
-				  .rule = rule_text(plan, q, &f)};
+				  .rule = rule_text(plan, q, &f),
+				  .origin = decided_by(plan, q, &f)};
 	if (f.verdict != ZB_DENY)
 		return;
 	find_grant(plan, q, &f, &g, &key);

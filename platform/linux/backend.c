@@ -9,6 +9,7 @@ const struct zb_backend zb_backend_bubblewrap = {
 	.name = "bubblewrap",
 	.render = zb_bwrap_render,
 	.rules = zb_bwrap_rules,
+	.call = zb_bwrap_call,
 	.look = zb_probe_look,
 	.probe = zb_probe,
 	.spawn = zb_driver_spawn,

@@ -59,4 +59,7 @@ int zb_bwrap_render(const struct zb_plan *plan, struct zb_buf *out,
 int zb_bwrap_rules(const struct zb_plan *plan, struct zb_rule_status **out,
 		   size_t *n, struct zb_error *err);
 
+/* What the filter makes of the system call @name. */
+enum zb_call_fate zb_bwrap_call(const char *name);
+
 #endif
