@@ -55,13 +55,23 @@ void zb_cmd_visible(struct zb_buf *out, const char *s, size_t n)
 	}
 }
 
-static void message(const char *text)
+static bool is_red_wanted(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return !(no && *no) && term && strcmp(term, "dumb") != 0 &&
+	       isatty(STDERR_FILENO);
+}
+
+static void message(const char *text, bool red)
 {
 	struct zb_buf out = {0};
 
+	red = red && is_red_wanted();
 	zb_buf_adds(&out, "zotbox: ");
+	zb_buf_adds(&out, red ? "\033[31m" : "");
 	zb_cmd_visible(&out, text, strlen(text));
-	zb_buf_addc(&out, '\n');
+	zb_buf_adds(&out, red ? "\033[0m\n" : "\n");
 	/* Nobody is left to tell when stderr itself fails. */
 	(void)write_all(STDERR_FILENO, zb_buf_str(&out), out.len);
 	zb_buf_done(&out);
@@ -69,7 +79,7 @@ static void message(const char *text)
 
 int zb_cmd_fail(const struct zb_error *err)
 {
-	message(err->msg);
+	message(err->msg, false);
 	return zb_exit_code(err->code);
 }
 
@@ -81,6 +91,18 @@ void zb_cmd_say(const char *fmt, ...)
 	va_start(ap, fmt);
 	zb_buf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	message(zb_buf_str(&text));
+	message(zb_buf_str(&text), false);
+	zb_buf_done(&text);
+}
+
+void zb_cmd_alarm(const char *fmt, ...)
+{
+	struct zb_buf text = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	zb_buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	message(zb_buf_str(&text), true);
 	zb_buf_done(&text);
 }

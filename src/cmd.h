@@ -13,6 +13,8 @@ extern const struct zb_command zb_commands[];
 int zb_cmd_fail(const struct zb_error *err);
 /* The same prefix and care for a message that is no failure. */
 void zb_cmd_say(const char *fmt, ...) ZB_PRINTF(1, 2);
+/* The same in red, where that is wanted: on a terminal, without NO_COLOR. */
+void zb_cmd_alarm(const char *fmt, ...) ZB_PRINTF(1, 2);
 /* Append text that was escaped once by its writer: our own line breaks stay,
  * whatever else a terminal would act on is shown. Not zb_text_escape(), a
  * second pass of that would double the backslashes. */

@@ -2,11 +2,11 @@
  * policy, what it asks for, and how to grant it. */
 #include "cleanup.h"
 #include "cmd.h"
+#include "cmd_ask.h"
+#include "cmd_long.h"
 #include "install.h"
 #include "text.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,73 +21,17 @@ enum {
 	OPT_ALLOW_HTTP
 };
 
-/* Things asked for that are shown one by one. */
-#define MAX_SHOWN 100
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int signo)
-{
-	stopped = signo;
-}
-
-/* One that is ignored stays so: nohup, and jobs of a script. */
-static void stop_on_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction sa = {.sa_handler = stop}, old;
-
-	for (size_t i = 0; i < ZB_ARRAY_LEN(signals); i++)
-		if (!sigaction(signals[i], NULL, &old) &&
-		    old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &sa, NULL);
-}
-
-/* What goes on while it takes long: a line that overwrites itself. */
-struct progress {
-	time_t started;
-	bool shown;
+/* For the callbacks. */
+struct talk {
+	struct zb_cmd_progress progress; /* first: it is their context */
+	const struct zb_store *store;
 };
-
-static void progress(void *ctx, uint64_t files, uint64_t bytes)
-{
-	struct progress *p = ctx;
-
-	if (!isatty(STDERR_FILENO) || time(NULL) <= p->started + 1)
-		return;
-	dprintf(STDERR_FILENO, "\r%llu files, %llu MB copied ",
-		(unsigned long long)files, (unsigned long long)(bytes >> 20));
-	p->shown = true;
-}
-
-static void end_progress(struct progress *p)
-{
-	if (p->shown)
-		dprintf(STDERR_FILENO, "\r%*s\r", 60, "");
-	p->shown = false;
-}
 
 /* "KEY VALUE" of a wish, for people. */
 static void add_wish(struct zb_buf *out, const struct zb_wish *w)
 {
 	zb_buf_addf(out, "%s ", w->key);
 	zb_text_escape(out, w->value, strlen(w->value), 200);
-}
-
-/* The command that grants it, or why there is none. */
-static void offer(const char *name, const struct zb_wish *w)
-{
-	struct zb_buf b = {0};
-
-	if (!w->why_not && !zb_wish_command(name, w, &b)) {
-		zb_cmd_say("  %s", zb_buf_str(&b));
-	} else {
-		add_wish(&b, w);
-		zb_cmd_say("  (no command for %s: %s)", zb_buf_str(&b),
-			   w->why_not ? w->why_not
-				      : "it holds control characters");
-	}
-	zb_buf_done(&b);
 }
 
 static size_t count(const struct zb_wishes *w, bool granted)
@@ -105,34 +49,31 @@ static void report_granted(const struct zb_installed *i)
 	size_t n = 0;
 
 	for (size_t k = 0; k < i->wishes.n; k++) {
-		if (!i->wishes.v[k].granted || n++ >= MAX_SHOWN)
+		if (!i->wishes.v[k].granted || n++ >= ZB_ASK_SHOWN)
 			continue;
 		zb_buf_adds(&b, b.len ? ", " : "");
 		add_wish(&b, &i->wishes.v[k]);
 	}
 	if (b.len)
 		zb_cmd_say("granted what it asks for: %s%s", zb_buf_str(&b),
-			   n > MAX_SHOWN ? ", and more" : "");
+			   n > ZB_ASK_SHOWN ? ", and more" : "");
 	zb_buf_done(&b);
 }
 
-static void report_missing(const struct zb_installed *i, const char *until)
+static void report_missing(const struct zb_installed *i,
+			   const struct zb_store *store)
 {
-	size_t missing = count(&i->wishes, false), n = 0;
+	size_t missing = count(&i->wishes, false);
 
 	if (!missing)
 		return;
-	zb_cmd_say("%s asks for %zu thing%s that the policy does not grant%s",
-		   i->name, missing, missing == 1 ? "" : "s", until);
-	for (size_t k = 0; k < i->wishes.n; k++)
-		if (!i->wishes.v[k].granted && n++ < MAX_SHOWN)
-			offer(i->name, &i->wishes.v[k]);
-	if (n > MAX_SHOWN)
-		zb_cmd_say("  and %zu more: zotbox ext doctor %s",
-			   n - MAX_SHOWN, i->name);
+	zb_cmd_say("%s asks for %zu thing%s that the policy does not grant; "
+		   "it will miss them until you say:",
+		   i->name, missing, missing == 1 ? "" : "s");
+	zb_cmd_wishes(store, i->name, &i->wishes);
 }
 
-static void report(const struct zb_installed *i)
+static void report(const struct zb_installed *i, const struct zb_store *store)
 {
 	for (size_t k = 0; k < i->warnings.n; k++)
 		zb_cmd_say("warning: %s", i->warnings.v[k]);
@@ -143,36 +84,23 @@ static void report(const struct zb_installed *i)
 	zb_cmd_say("installed %s; it starts under policy %s", i->dir,
 		   i->policy);
 	report_granted(i);
-	report_missing(i, "; it will miss them until you say:");
+	report_missing(i, store);
 }
 
 /* The one question: all that can be granted, or nothing. */
 static bool approve(void *ctx, const struct zb_installed *i)
 {
-	struct zb_buf b = {0};
-	char answer[16] = "";
+	struct talk *t = ctx;
 
-	end_progress(ctx);
+	zb_cmd_progress_end(&t->progress);
 	zb_cmd_say("this extension asks for more than the policy grants:");
-	for (size_t k = 0; k < i->wishes.n && k < MAX_SHOWN; k++) {
-		const struct zb_wish *w = &i->wishes.v[k];
-
-		zb_buf_clear(&b);
-		add_wish(&b, w);
-		zb_cmd_say("  %s%s", zb_buf_str(&b),
-			   w->why_not ? " (not to be had here)" : "");
-	}
-	if (i->wishes.n > MAX_SHOWN)
-		zb_cmd_say("  and %zu more", i->wishes.n - MAX_SHOWN);
-	zb_buf_done(&b);
-	zb_cmd_say("grant that? [y/N]");
-	return fgets(answer, sizeof(answer), stdin) &&
-	       (answer[0] == 'y' || answer[0] == 'Y');
+	zb_cmd_wishes(t->store, NULL, &i->wishes);
+	return zb_cmd_yes("grant that?");
 }
 
 int zb_cmd_ext_install(const struct zb_args *a)
 {
-	struct progress p = {.started = time(NULL)};
+	struct talk t = {.progress.started = time(NULL)};
 	struct zb_install_request req = {
 		.source = a->arg[0],
 		.policy = a->opt[OPT_POLICY],
@@ -182,10 +110,10 @@ int zb_cmd_ext_install(const struct zb_args *a)
 		.fresh = a->opt[OPT_FRESH],
 		.adopt = a->opt[OPT_ADOPT],
 		.allow_http = a->opt[OPT_ALLOW_HTTP],
-		.stop = &stopped,
-		.progress = progress,
+		.stop = &zb_cmd_stopped,
+		.progress = zb_cmd_progress,
 		.approve = isatty(STDIN_FILENO) ? approve : NULL,
-		.ctx = &p,
+		.ctx = &t,
 	};
 	struct zb_error err = {0};
 	struct zb_store store = {0};
@@ -199,16 +127,17 @@ int zb_cmd_ext_install(const struct zb_args *a)
 		zb_store_open(&store, &err);
 	if (err.code)
 		return zb_cmd_fail(&err);
-	stop_on_signals();
+	t.store = &store;
+	zb_cmd_stop_on_signals();
 	if (zb_install(&out, &store, &req, &err)) {
-		end_progress(&p);
+		zb_cmd_progress_end(&t.progress);
 		zb_wrap(&err, "install failed, nothing was installed");
 		rc = zb_cmd_fail(&err);
-		if (stopped)
-			rc = 128 + stopped;
+		if (zb_cmd_stopped)
+			rc = 128 + zb_cmd_stopped;
 	} else {
-		end_progress(&p);
-		report(&out);
+		zb_cmd_progress_end(&t.progress);
+		report(&out, &store);
 	}
 	zb_installed_done(&out);
 	zb_store_done(&store);

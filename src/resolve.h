@@ -84,6 +84,8 @@ int zb_resolve_shipped(struct zb_resolver *r);
 int zb_resolve_denies(struct zb_resolver *r);
 int zb_resolve_grants(struct zb_resolver *r);
 int zb_resolve_env(struct zb_resolver *r);
+/* Has the variable @name a word like TOKEN or KEY in it? */
+bool zb_env_looks_secret(const char *name);
 int zb_resolve_settle(struct zb_resolver *r);
 
 /* Paths of @plan in the order of zb_place: "/" before any other byte, so

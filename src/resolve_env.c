@@ -83,7 +83,7 @@ static char upper(char c)
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-static bool looks_secret(const char *name)
+bool zb_env_looks_secret(const char *name)
 {
 	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
 		for (const char *s = name; *s; s++) {
@@ -178,7 +178,7 @@ static int pass_all(struct zb_resolver *r)
 		rule = passed_by(r->scope, name);
 		if (rule)
 			rc = set(r, name, value, &rule->origin);
-		else if ((looks_secret(name) || is_asked_for(r, name)) &&
+		else if ((zb_env_looks_secret(name) || is_asked_for(r, name)) &&
 			 !zb_strv_has(&r->plan->env_withheld, name))
 			rc = zb_strv_add(&r->plan->env_withheld, name);
 		if (rc)

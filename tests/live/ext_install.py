@@ -725,6 +725,43 @@ def asks(w):
     w.equal((rc, "at" in rows(w)), (0, False), "and yes", out)
 
 
+@test("what is asked for: the worst first, with what it opens", seconds=60)
+def by_risk(w):
+    d = hello(w, "br", files={"permissions.json": json.dumps(
+        {"zotbox": 1, "limits": {"memory": "2G"}, "env": {"pass": ["PLAIN"]},
+         "fs": {"read": ["~/keys", "~"], "write": ["~/.bashrc"]},
+         "protocol": {"submit": True, "intercept": {
+             "tool_call": ["modify:bash", "block"]}}})})
+    w.write("home/keys/id_rsa", "k")
+    w.write("home/keys/a", "a")
+    w.write("home/.bashrc", "")
+    r = w.zotbox("ext", "install", d)
+    lines = r.err.splitlines()
+    want = ["whatever it likes:", "read ~: your whole home directory",
+            "change, replace and delete ~/.bashrc;", "run later",
+            "as good as a shell", "in your name:",
+            "read ~/keys: 2 files, 1 of them with names of keys or passwords "
+            "(id_rsa)", "zotbox ext allow br fs.read ~/keys",
+            "write to the agent in your name", "within bounds:",
+            "read the variable PLAIN", "see every tool call", "harmless:",
+            "memory"]
+    at = -1
+    for part in want:
+        found = [i for i, x in enumerate(lines) if part in x and i >= at]
+        w.check(found, "in this order: " + part, r.err)
+        at = found[0] if found else at
+    w.zotbox("ext", "remove", "br", "-y")
+    for env, red in (({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False),
+                     ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
+        w.env.pop("NO_COLOR", None)
+        w.env.update(env)
+        rc, out = on_terminal(w, ["ext", "install", d, "--policy",
+                                  "standard"], b"n\n")
+        w.equal((rc, "\x1b[31m  with this it can do" in out), (0, red),
+                "red: %r" % env, out)
+        w.zotbox("ext", "remove", "br", "-y")
+
+
 @test("left-overs: --fresh and --adopt", seconds=60)
 def left_overs(w):
     d = hello(w, "lo")

@@ -1,0 +1,129 @@
+/* cmd_ask.c - questions to people; the words are ask.c's. */
+#include "cmd_ask.h"
+
+#include "cleanup.h"
+#include "cmd.h"
+#include "reach.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One thing asked for, with its words. */
+struct line {
+	const struct zb_wish *wish;
+	struct zb_ask ask;
+	size_t at; /* its place as asked */
+};
+
+static int by_risk(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->ask.risk != y->ask.risk)
+		return x->ask.risk < y->ask.risk ? -1 : 1;
+	return x->at < y->at ? -1 : 1;
+}
+
+static int find_words(struct line *l, const struct zb_store *store)
+{
+	const struct zb_wish *w = l->wish;
+	struct zb_reach reach = {0};
+	int rc = 0;
+
+	if (!strcmp(w->key, "fs.read") || !strcmp(w->key, "fs.write"))
+		rc = zb_reach_look(&reach, store, w->value);
+	if (!rc)
+		rc = zb_ask_say(&l->ask, w->key, w->value, &reach);
+	zb_reach_done(&reach);
+	return rc;
+}
+
+/* "fs.read ~/notes", as a scope file has it. */
+static void add_wish(struct zb_buf *out, const struct zb_wish *w)
+{
+	zb_buf_addf(out, "%s ", w->key);
+	zb_text_escape(out, w->value, strlen(w->value), 200);
+}
+
+/* The command that grants it, or why there is none. */
+static void offer(const char *name, const struct zb_wish *w)
+{
+	struct zb_buf b = {0};
+
+	if (!w->why_not && !zb_wish_command(name, w, &b)) {
+		zb_cmd_say("      %s", zb_buf_str(&b));
+	} else {
+		add_wish(&b, w);
+		zb_cmd_say("      (no command for %s: %s)", zb_buf_str(&b),
+			   w->why_not ? w->why_not
+				      : "it holds control characters");
+	}
+	zb_buf_done(&b);
+}
+
+static void show(const struct line *l, const char *name)
+{
+	struct zb_buf what = {0};
+
+	if (name) {
+		zb_cmd_say("    %s (without it: %s)", l->ask.does,
+			   l->ask.without);
+		offer(name, l->wish);
+		return;
+	}
+	add_wish(&what, l->wish);
+	zb_cmd_say("    %s [%s]%s", l->ask.does, zb_buf_str(&what),
+		   l->wish->why_not ? " - not to be had like this" : "");
+	zb_buf_done(&what);
+}
+
+static void show_all(struct line *v, size_t n, const char *name)
+{
+	qsort(v, n, sizeof(*v), by_risk);
+	for (size_t i = 0; i < n && i < ZB_ASK_SHOWN; i++) {
+		const enum zb_risk risk = v[i].ask.risk;
+
+		if (i && v[i - 1].ask.risk == risk)
+			;
+		else if (risk == ZB_RISK_GRAVE)
+			zb_cmd_alarm("  %s:", zb_risk_heading(risk));
+		else
+			zb_cmd_say("  %s:", zb_risk_heading(risk));
+		show(&v[i], name);
+	}
+	if (n > ZB_ASK_SHOWN && name)
+		zb_cmd_say("  and %zu more: zotbox ext doctor %s",
+			   n - ZB_ASK_SHOWN, name);
+	else if (n > ZB_ASK_SHOWN)
+		zb_cmd_say("  and %zu more", n - ZB_ASK_SHOWN);
+}
+
+size_t zb_cmd_wishes(const struct zb_store *store, const char *name,
+		     const struct zb_wishes *w)
+{
+	zb_auto(free) struct line *v = calloc(w->n + 1, sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < w->n; i++) {
+		if (w->v[i].granted)
+			continue;
+		v[n] = (struct line){.wish = &w->v[i], .at = i};
+		if (!find_words(&v[n], store))
+			n++;
+	}
+	if (n)
+		show_all(v, n, name);
+	for (size_t i = 0; i < n; i++)
+		zb_ask_done(&v[i].ask);
+	return n;
+}
+
+bool zb_cmd_yes(const char *question)
+{
+	char answer[16] = "";
+
+	zb_cmd_say("%s [y/N]", question);
+	return fgets(answer, sizeof(answer), stdin) &&
+	       (answer[0] == 'y' || answer[0] == 'Y');
+}

@@ -1,0 +1,114 @@
+/* reach.c - counting below a path, within bounds. */
+#include "config.h"
+
+#include "reach.h"
+
+#include "cleanup.h"
+#include "path_match.h"
+
+#include <fts.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The host's path, or NULL: it depends on the start. */
+static char *host_path(const struct zb_store *store, const char *value)
+{
+	if (zb_pattern_is_glob(value))
+		return NULL;
+	if (!strcmp(value, "~") || !strncmp(value, "~/", 2))
+		return zb_strf("%s%s", store->home, value + 1);
+	if (!strncmp(value, "${home}", 7) && (!value[7] || value[7] == '/'))
+		return zb_strf("%s%s", store->home, value + 7);
+	if (!strncmp(value, "${zot_home}", 11) &&
+	    (!value[11] || value[11] == '/'))
+		return zb_strf("%s%s", store->zot_home, value + 11);
+	return value[0] == '/' ? zb_strdup(value) : NULL;
+}
+
+/* One entry that fts came to. */
+static void count(struct zb_reach *out, const FTSENT *e, size_t skip)
+{
+	bool secret = zb_looks_like_credentials(e->fts_name);
+
+	if (e->fts_info != FTS_F && e->fts_info != FTS_NSOK &&
+	    e->fts_info != FTS_DEFAULT && e->fts_info != FTS_SL)
+		return;
+	out->files++;
+	if (!secret)
+		return;
+	out->secrets++;
+	if (!out->example && e->fts_pathlen > skip)
+		out->example = zb_strdup(e->fts_path + skip);
+}
+
+static int walk(struct zb_reach *out, char *real)
+{
+	char *const roots[] = {real, NULL};
+	const int64_t end = now_ms() + ZB_REACH_MS_MAX;
+	const size_t skip = strlen(real) + 1;
+	FTS *f = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	FTSENT *e;
+
+	if (!f)
+		return ZB_ELIMIT;
+	while ((e = fts_read(f))) {
+		count(out, e, skip);
+		if (out->files >= ZB_REACH_FILES_MAX || now_ms() > end) {
+			out->more = true;
+			break;
+		}
+	}
+	fts_close(f);
+	return 0;
+}
+
+static bool holds(const char *real, const char *what)
+{
+	zb_auto(free) char *path = realpath(what, NULL);
+
+	return path && zb_path_below(path, real);
+}
+
+int zb_reach_look(struct zb_reach *out, const struct zb_store *store,
+		  const char *value)
+{
+	zb_auto(free) char *path = host_path(store, value);
+	zb_auto(free) char *plain = path ? zb_path_join("/", path) : NULL;
+	zb_auto(free) char *real = NULL;
+	struct stat st;
+	int rc = 0;
+
+	*out = (struct zb_reach){0};
+	if (!plain)
+		return 0;
+	real = realpath(plain, NULL);
+	if (!real || stat(real, &st)) {
+		out->kind = ZB_REACH_ABSENT;
+		return 0;
+	}
+	out->all = holds(real, store->home);
+	out->keeper = holds(real, store->zot_home);
+	if (strcmp(real, plain) != 0)
+		out->leads_to = zb_strdup(real);
+	if (S_ISDIR(st.st_mode)) {
+		out->kind = ZB_REACH_DIR;
+		rc = walk(out, real);
+	} else {
+		out->kind =
+			S_ISREG(st.st_mode) ? ZB_REACH_FILE : ZB_REACH_OTHER;
+		out->files = 1;
+		out->secrets = zb_looks_like_credentials(zb_path_name(real));
+	}
+	if (rc)
+		zb_reach_done(out);
+	return rc;
+}
