@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Can the rows fail? Every row is played against the console again, and this
+time something is wrong: a frame on its way to an extension, or a line on its
+way to the client, is changed, doubled or lost. A row that does not notice is
+not ok. (All kinds of faults at all places: `selftest.py all`.)"""
+import concurrent.futures
+import copy
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import suite
+import player
+import talk
+import zbtest
+from driver_console import Console
+
+
+class Spoilt(Console):
+    """A console whose n-th line that counts is not what it should be."""
+    def __init__(self, nth, kind, row):
+        self.nth, self.kind, self.count = nth, kind, 0
+        self.again = None
+        self.wants = lines(row)
+
+    def next(self, seconds):
+        if self.again is not None:
+            line, self.again = self.again, None
+            return line
+        line = super().next(seconds)
+        if line is None or line[1] == "denied":
+            return line
+        self.count += 1
+        if self.count != self.nth:
+            return line
+        if self.kind == "drop":
+            return super().next(1)
+        if self.kind == "twice":
+            self.again = line
+            return line
+        if self.kind == "who":
+            return ("nobody-is-called-so", line[1], line[2])
+        if self.kind == "type":
+            return (line[0], "other_" + line[1], line[2])
+        new = player.spoil_value(self.wants[self.nth - 1][2], line[2])
+        return (line[0], line[1], new if new is not None and
+                isinstance(new, dict) else dict(line[2], extra=1))
+
+
+def spread(steps):
+    """The steps as they are played, one behind the other."""
+    for s in steps:
+        if s[0] == "repeat":
+            for i in range(s[1]):
+                yield from spread(s[2])
+        else:
+            yield s
+
+
+def lines(row):
+    """The lines that the client is to see; None where the order is open."""
+    return [w if len(s[1]) == 1 else (None, None, {"...": 0})
+            for s in spread(row.host) if s[0] == "sees" for w in s[1]]
+
+
+def open_ended(pattern):
+    return isinstance(pattern, dict) and "..." in pattern
+
+
+def places(row):
+    """Where something can be spoilt so that the row must notice: (side, what,
+    nth, kind)."""
+    found = []
+    for name in row.exts:
+        if len(row.runs[name]) > 1:     # which run hears it is not known here
+            continue
+        hears = [p for s in spread(row.runs[name][0]) if s[0] == "hear"
+                 for p in s[1]]
+        for n, p in enumerate(hears, 1):
+            kinds = ["type", "twice"]
+            if not open_ended(p) and player.spoil_value(p, p) is not None:
+                kinds += ["value", "extra"]
+            if n == len(hears) and n > 1:
+                found += [("ext", name, n, k) for k in kinds]
+        last = row.runs[name][0][-1:]
+        if hears and (not last or last[0][0] not in player.ENDS or
+                      last[0][0] == "mute"):
+            found.append(("ext", name, len(hears) + 1, "drop"))
+    seen = lines(row)
+    for n, (ext, kind, p) in enumerate(seen, 1):
+        if n < len(seen) - 1:
+            continue
+        kinds = ["type", "twice"] + (
+            ["who"] if ext not in (None, "$any") else [])
+        if n == len(seen):
+            kinds.append("drop")
+        if not open_ended(p):
+            kinds.append("value")
+        found += [("client", "", n, k) for k in kinds]
+    return found
+
+
+def some(rows, everything):
+    """Of each row one fault on either side, the kinds in turn."""
+    for i, row in enumerate(rows):
+        all = places(row)
+        if everything:
+            yield from ((row, p) for p in all)
+            continue
+        for side in ("ext", "client"):
+            mine = [p for p in all if p[0] == side]
+            # An ending that is not heard is the last resort.
+            better = [p for p in mine if p[3] != "drop"] or mine
+            if better:
+                yield row, better[i % len(better)]
+        if not all:
+            yield row, None
+
+
+def spoilt(row, place):
+    """True if the row noticed, and how."""
+    side, name, nth, kind = place
+    row = copy.deepcopy(row)
+    if side == "client":
+        return suite.run(row, Spoilt(nth, kind, row))
+    return suite.run(row, Console(), {"ext": name, "nth": nth, "kind": kind})
+
+
+def patterns():
+    """The patterns themselves, without any host."""
+    tap, m = zbtest.tap, lambda p, v: player.match(p, v, {})
+    for ok, what in (
+            (m({"a": 1}, {"a": 1}), "equal"),
+            (not m({"a": 1}, {"a": 1, "b": 2}), "too much"),
+            (not m({"a": 1, "b": 2}, {"a": 1}), "too little"),
+            (m({"a": 1, "...": 0}, {"a": 1, "b": 2}), "open"),
+            (not m({"a": 1, "...": 0}, {"b": 2}), "open, but incomplete"),
+            (m({"a?": 1}, {}) and m({"a?": 1}, {"a": 1}), "may be absent"),
+            (not m({"a?": 1}, {"a": 2}), "but not another"),
+            (not m(1, True) and not m(0, False) and not m(1, 1.0),
+             "true is no number, 1.0 is not 1"),
+            (not m([1, 2], [2, 1]) and not m([1], [1, 1]), "lists"),
+            (m("~b.d", "abcde") and not m("~b.d", "abde") and
+             not m("~5", 5), "texts that contain"),
+            (m(["$x", "$x"], ["1", "1"]) and not m(["$x", "$x"], ["1", "2"]),
+             "a name is one value"),
+            (m("$any", None) and not m("$x", None), "any"),
+            (not m("$string", 5) and not m("$string", "") and
+             m("$string", "x"), "some text"),
+            (player.fill({"a": "$x", "b": "n $i", "c": "$#i"},
+                         {"x": "v", "i": "3"}) ==
+             {"a": "v", "b": "n 3", "c": 3}, "filled in")):
+        tap.line(ok, "patterns: " + what)
+
+
+def bad_rows():
+    """A row that cannot be read is an error, not nothing."""
+    for text in ("row x: y\next a\na > {\n", "row x: y\nb > {}\n",
+                 "row x: y\next a\na frobnicate\n", "nothing\n",
+                 "row x: y\next a\na up {\"comands\":[]}\n"):
+        w = zbtest.World("bad")
+        try:
+            talk.read(w.write("x.talk", text))
+            zbtest.tap.line(False, "read: %r" % text)
+        except talk.BadRow as e:
+            zbtest.tap.line("x.talk:" in str(e), "refused: %r" % text)
+        finally:
+            w.done()
+
+
+def main():
+    tap = zbtest.tap
+    everything = sys.argv[1:2] == ["all"]
+    patterns()
+    bad_rows()
+    why = zbtest.can_sandbox()
+    rows = suite.chosen(talk.all_rows(), sys.argv[1 + everything:])
+    rows = [r for r in rows if "console" not in r.skips]
+    todo = list(some(rows, everything))
+    with concurrent.futures.ThreadPoolExecutor(suite.WORKERS) as pool:
+        jobs = [None if why or not p else pool.submit(spoilt, r, p)
+                for r, p in todo]
+        for (row, place), job in zip(todo, jobs):
+            what = "%s/%s" % (row.file, row.name)
+            if why:
+                tap.skip(what, why)
+                continue
+            if not place:
+                tap.line(False, what + ": nothing in it can be spoilt")
+                continue
+            side, name, nth, kind = place
+            tap.line(bool(job.result()), "%s notices: %s %d of %s: %s" % (
+                what, "frame" if side == "ext" else "line", nth,
+                name or "the client", kind))
+    print("1..%d" % tap.count, flush=True)
+    sys.exit(1 if tap.failed else 0)
+
+
+main()
