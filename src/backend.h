@@ -31,6 +31,7 @@ struct zb_rule_status {
 	char *rule; /* "fs.read ~/src/app" */
 	enum zb_enforced how;
 	char *by; /* "mount, Landlock", "broker", "not enforceable: ..." */
+	struct zb_origin origin; /* zeroed: built in */
 };
 
 /* What becomes of a system call inside. */

@@ -61,6 +61,27 @@ static const struct zb_option doctor_options[] = {
 	{.name = "repair", .help = "write wrapped manifests afresh"},
 	{0},
 };
+static const struct zb_option scope_options[] = {
+	{
+		.name = "effective",
+		.help = "what comes of it: each rule with where it is from and "
+			"what keeps it, each place that exists inside",
+	},
+	{
+		.name = "policy",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "NAME|FILE",
+		.help = "with --effective: under this base, not the stored one",
+	},
+	{
+		.name = "scope",
+		.arg = ZB_ARG_VALUE,
+		.value_name = "FILE",
+		.help = "with --effective: this scope file, not the stored one",
+	},
+	{.name = "json", .help = "one JSON object"},
+	{0},
+};
 static const struct zb_option why_options[] = {
 	{
 		.name = "policy",
@@ -243,6 +264,15 @@ const struct zb_command zb_commands[] = {
 		.min_args = 1,
 		.max_args = 1,
 		.run = zb_cmd_ext_untrust,
+	},
+	{
+		.name = "ext scope",
+		.synopsis = "NAME|PATH [--effective] [--json]",
+		.help = "show its scope file, or the rules that come of it",
+		.options = scope_options,
+		.min_args = 1,
+		.max_args = 1,
+		.run = zb_cmd_ext_scope,
 	},
 	{
 		.name = "ext why",

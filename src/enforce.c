@@ -61,6 +61,7 @@ void zb_rule_statuses_done(struct zb_rule_status *v, size_t n)
 	for (size_t i = 0; v && i < n; i++) {
 		free(v[i].rule);
 		free(v[i].by);
+		zb_origin_done(&v[i].origin);
 	}
 	free(v);
 }
@@ -70,6 +71,7 @@ static void append(struct walk *w, char *rule, enum zb_enforced how, char *by,
 		   const struct zb_origin *origin)
 {
 	zb_auto(free) char *own_rule = rule, *own_by = by;
+	struct zb_origin from = {0};
 
 	if (!rule || !by) {
 		w->failed = true;
@@ -86,13 +88,18 @@ static void append(struct walk *w, char *rule, enum zb_enforced how, char *by,
 		w->v = v;
 		w->cap = cap;
 	}
+	if (origin && zb_origin_copy(&from, origin)) {
+		w->failed = true;
+		return;
+	}
 	if (how == ZB_NOT_ENFORCEABLE && !w->n_bad++) {
 		w->bad = w->n;
 		w->bad_origin = origin;
 	}
 	w->v[w->n++] = (struct zb_rule_status){.rule = zb_steal(&own_rule),
 					       .how = how,
-					       .by = zb_steal(&own_by)};
+					       .by = zb_steal(&own_by),
+					       .origin = from};
 }
 
 /* What the supervisor does itself is the same on every system. */
@@ -214,18 +221,14 @@ static void walk_env(struct walk *w)
 	}
 }
 
-/* "true", "false", or the names, as one value. */
+/* "true", "false", "any"; [] for a list, whose names are rules each. */
 static char *switch_text(const struct zb_switch *s)
 {
 	struct zb_buf b = {0};
 
 	if (!s->is_list)
 		zb_buf_adds(&b, s->any ? "any" : s->on ? "true" : "false");
-	for (size_t i = 0; s->is_list && i < s->names.n; i++) {
-		zb_buf_adds(&b, i ? "," : "");
-		zb_buf_adds(&b, s->names.v[i].value);
-	}
-	if (s->is_list && !s->names.n)
+	else
 		zb_buf_adds(&b, "[]");
 	return zb_buf_steal(&b);
 }
@@ -244,6 +247,8 @@ static void walk_protocol(struct walk *w)
 
 		if (!key || !value)
 			w->failed = true;
+		else if (s->verbs[v].is_list && s->verbs[v].names.n)
+			walk_list(w, ZB_RULE_PROTOCOL, key, &s->verbs[v].names);
 		else if (s->verbs[v].set)
 			judge_one(w, key, &view);
 	}

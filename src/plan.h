@@ -227,5 +227,17 @@ bool zb_plan_intercept(const struct zb_plan *p, const char *event,
 
 /* Print the plan rule by rule with origins, as text for people. */
 int zb_plan_print(const struct zb_plan *p, struct zb_buf *out);
+/* Its parts: who and where; what exists inside and the environment (values
+ * only of what a scope sets: others may be secrets), what is left out. */
+int zb_plan_print_head(const struct zb_plan *p, struct zb_buf *out);
+int zb_plan_print_inside(const struct zb_plan *p, struct zb_buf *out);
+
+/* "grant", "system"... static. */
+const char *zb_place_kind_name(enum zb_place_kind kind);
+/* "rwcxl", "-" for each that is missing. Return: @out. */
+#define ZB_RIGHTS_TEXT 6
+const char *zb_rights_text(unsigned rights, char out[ZB_RIGHTS_TEXT]);
+/* Is its value from a scope file (env.set), not from the user's environment? */
+bool zb_env_is_set(const struct zb_env_var *v);
 
 #endif

@@ -36,7 +36,13 @@ static const char *const kinds[] = {
 	[ZB_PLACE_DEV] = "dev",
 };
 
-static void add_place(struct zb_buf *b, const struct zb_place *p)
+const char *zb_place_kind_name(enum zb_place_kind kind)
+{
+	return (unsigned)kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind]
+								 : "unknown";
+}
+
+const char *zb_rights_text(unsigned rights, char out[ZB_RIGHTS_TEXT])
 {
 	static const struct {
 		unsigned right;
@@ -46,11 +52,24 @@ static void add_place(struct zb_buf *b, const struct zb_place *p)
 		{ZB_MAY_EXEC, 'x'}, {ZB_MAY_LIST, 'l'},
 	};
 
-	zb_buf_addf(b, "  %-7s ", kinds[p->kind]);
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
-		zb_buf_addc(b, p->rights & letters[i].right ? letters[i].letter
-							    : '-');
-	zb_buf_addc(b, ' ');
+		out[i] = (char)(rights & letters[i].right ? letters[i].letter
+							  : '-');
+	out[sizeof(letters) / sizeof(letters[0])] = '\0';
+	return out;
+}
+
+bool zb_env_is_set(const struct zb_env_var *v)
+{
+	return v->origin.key && !strncmp(v->origin.key, "env.set", 7);
+}
+
+static void add_place(struct zb_buf *b, const struct zb_place *p)
+{
+	char rights[ZB_RIGHTS_TEXT];
+
+	zb_buf_addf(b, "  %-7s %s ", kinds[p->kind],
+		    zb_rights_text(p->rights, rights));
 	add(b, p->path);
 	if (p->link_to) {
 		zb_buf_adds(b, " -> ");
@@ -138,7 +157,7 @@ static void add_list(struct zb_buf *b, const char *name,
 	}
 }
 
-static void add_head(struct zb_buf *b, const struct zb_plan *p)
+int zb_plan_print_head(const struct zb_plan *p, struct zb_buf *b)
 {
 	line(b, "extension", p->name);
 	line(b, "policy", p->base);
@@ -152,14 +171,50 @@ static void add_head(struct zb_buf *b, const struct zb_plan *p)
 		line(b, "arg", p->argv.v[i]);
 	zb_buf_addf(b, "state %s\n", p->state_beside ? "beside" : "apart");
 	zb_buf_addf(b, "ledger %s\n", zb_ledger_mode_name(p->ledger));
+	return b->failed ? ZB_ELIMIT : 0;
+}
+
+static void add_env(struct zb_buf *b, const struct zb_plan *p, bool all)
+{
+	zb_buf_adds(b, "environment\n");
+	for (size_t i = 0; i < p->n_env; i++) {
+		zb_buf_adds(b, "  ");
+		add(b, p->env[i].name);
+		if (all || zb_env_is_set(&p->env[i])) {
+			zb_buf_addc(b, '=');
+			add(b, p->env[i].value);
+		}
+		add_origin(b, &p->env[i].origin);
+	}
+	add_list(b, "withheld", &p->env_withheld);
+}
+
+static void add_places(struct zb_buf *b, const struct zb_plan *p)
+{
+	zb_buf_adds(b, "places\n");
+	for (size_t i = 0; i < p->n_places; i++)
+		add_place(b, &p->places[i]);
+}
+
+static void add_rest(struct zb_buf *b, const struct zb_plan *p)
+{
+	add_list(b, "quiet", &p->quiet);
+	add_list(b, "copied", &p->data_copies);
+	add_list(b, "notice", &p->notices);
+}
+
+int zb_plan_print_inside(const struct zb_plan *p, struct zb_buf *out)
+{
+	add_places(out, p);
+	add_env(out, p, false);
+	add_rest(out, p);
+	return out->failed ? ZB_ELIMIT : 0;
 }
 
 int zb_plan_print(const struct zb_plan *p, struct zb_buf *out)
 {
-	add_head(out, p);
-	zb_buf_adds(out, "places\n");
-	for (size_t i = 0; i < p->n_places; i++)
-		add_place(out, &p->places[i]);
+	zb_plan_print_head(p, out);
+	add_places(out, p);
 	if (p->n_denies)
 		zb_buf_adds(out, "denies\n");
 	for (size_t i = 0; i < p->n_denies; i++) {
@@ -167,19 +222,9 @@ int zb_plan_print(const struct zb_plan *p, struct zb_buf *out)
 		add(out, p->denies[i].pattern);
 		add_origin(out, &p->denies[i].origin);
 	}
-	zb_buf_adds(out, "environment\n");
-	for (size_t i = 0; i < p->n_env; i++) {
-		zb_buf_adds(out, "  ");
-		add(out, p->env[i].name);
-		zb_buf_addc(out, '=');
-		add(out, p->env[i].value);
-		add_origin(out, &p->env[i].origin);
-	}
-	add_list(out, "withheld", &p->env_withheld);
+	add_env(out, p, true);
 	add_protocol(out, &p->scope);
 	add_limits(out, &p->scope);
-	add_list(out, "quiet", &p->quiet);
-	add_list(out, "copied", &p->data_copies);
-	add_list(out, "notice", &p->notices);
+	add_rest(out, p);
 	return out->failed ? ZB_ELIMIT : 0;
 }

@@ -14,6 +14,7 @@
  * denies have no "!reset" against what is built in (resolve.c). */
 #include "scope.h"
 
+#include "cleanup.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -450,6 +451,29 @@ static bool is_red_intercept(const char *event, const char *part)
 	if (!strncmp(part, "modify:", 7))
 		return is_shell_tool(part + 7);
 	return !strcmp(part, "replace") && !strcmp(event, "before_agent_start");
+}
+
+const char *zb_scope_red(const char *rule)
+{
+	static const char call[] = "protocol.call_tool ";
+	static const char intercept[] = "protocol.intercept.";
+	const char *part = strchr(rule, ' ');
+	zb_auto(free) char *event = NULL;
+
+	if (!part)
+		return NULL;
+	if (!strncmp(rule, call, sizeof(call) - 1))
+		return is_shell_tool(part + 1) ? "a shell on this host" : NULL;
+	if (strncmp(rule, intercept, sizeof(intercept) - 1) != 0)
+		return NULL;
+	event = zb_strndup(rule + sizeof(intercept) - 1,
+			   (size_t)(part - rule) - sizeof(intercept) + 1);
+	if (!event || !is_red_intercept(event, part + 1))
+		return event && !strcmp(event, "assistant_message") &&
+				       !strcmp(part + 1, "replace")
+			       ? "what you read: the model did not say it"
+			       : NULL;
+	return part[1] == 'm' ? "a shell on this host" : "the system prompt";
 }
 
 static int refuse(const struct zb_rule *rule, const char *why,

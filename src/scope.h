@@ -141,6 +141,10 @@ int zb_scope_merge(struct zb_scope *base, const struct zb_scope *over,
 int zb_scope_judge(const struct zb_scope *s, bool mean_it,
 		   struct zb_error *err);
 
+/* A protocol rule "protocol.KEY VALUE" that opens more than it seems to: what,
+ * for people ("your shell"); else NULL. Static. */
+const char *zb_scope_red(const char *rule);
+
 /* Append a copy of @value with a copy of @origin. */
 int zb_rules_add(struct zb_rules *l, const char *value,
 		 const struct zb_origin *origin);
