@@ -507,7 +507,7 @@ static void search(const int *first, size_t n)
 
 static void assemble(const struct arch *arch, enum mode mode)
 {
-	int first[MAX_NUMBER];
+	int first[MAX_NUMBER] = {0};
 	size_t n = 0;
 
 	collect(arch, mode);
