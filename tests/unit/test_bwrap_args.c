@@ -377,6 +377,69 @@ static void rules_say_how(void **state)
 	}
 }
 
+/* A rule that made no place of its own: each reason in its own words. */
+static void placeless_rules_say_why(void **state)
+{
+	static const struct {
+		const char *value, *notice, *by;
+		bool no_project;
+	} rows[] = {
+		{"/nope", "does not exist; skipped",
+		 "mount (no place of its own: it does not exist; skipped)",
+		 false},
+		{"${project}/x", NULL,
+		 "mount (nothing: there is no project that could be granted)",
+		 true},
+		{"${project}/x", NULL,
+		 "broker (it alone opens here), mount (shown by "
+		 "standard.json: fs.read[0])",
+		 false},
+		{"${tmp}/x", NULL,
+		 "mount, Landlock (it is the extension's own)", false},
+		{"~/.zot/extensions/weather/x*", NULL,
+		 "mount, Landlock (it is the extension's own)",
+		 false},
+		{"/usr/lib/x86_64-linux-gnu", NULL,
+		 "mount, Landlock (shown as what the program needs)", false},
+		{"/nowhere", NULL, "mount (nothing is shown there)", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		char file[] = "scope.json", key[] = "fs.read[7]";
+		struct zb_origin o = {.file = file, .key = key, .line = 3};
+		struct zb_rule_status *v = NULL;
+		struct zb_plan plan;
+		size_t n = 0, k = 0;
+		zb_auto(free) char *rule = zb_strf("fs.read %s", rows[i].value);
+
+		assert_true(zb_test_plan("standard-home", &plan));
+		assert_int_equal(
+			zb_rules_add(&plan.scope.fs_read, rows[i].value, &o),
+			0);
+		if (rows[i].no_project) {
+			free(plan.project);
+			plan.project = NULL;
+		}
+		/* One of another rule, then ours. */
+		zb_strv_add(&plan.notices,
+			    "scope fs.read \"/z\" is left out (scope.json: "
+			    "fs.read[1])");
+		if (rows[i].notice)
+			zb_strv_addf(&plan.notices,
+				     "scope fs.read \"%s\" %s "
+				     "(scope.json: fs.read[7])",
+				     rows[i].value, rows[i].notice);
+		assert_int_equal(zb_bwrap_rules(&plan, &v, &n, NULL), 0);
+		while (k < n && strcmp(v[k].rule, rule) != 0)
+			k++;
+		assert_true(k < n);
+		assert_string_equal(v[k].by, rows[i].by);
+		zb_rule_statuses_done(v, n);
+		zb_test_plan_done(&plan);
+	}
+}
+
 /* A program in a place that only the broker serves would not start. */
 static void refuses_what_cannot_be(void **state)
 {
@@ -412,6 +475,7 @@ int main(void)
 		cmocka_unit_test(refuses_disorder),
 		cmocka_unit_test(refuses_too_many),
 		cmocka_unit_test(rules_say_how),
+		cmocka_unit_test(placeless_rules_say_why),
 		cmocka_unit_test(refuses_what_cannot_be),
 	};
 
