@@ -179,15 +179,16 @@ size_t zb_agent_event_to(struct zb_agent *a, const char *event,
 size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
 			  const char *key, const char *text);
 size_t zb_agent_panel_close(struct zb_agent *a, const char *panel);
-/* 0: not known. */
-size_t zb_agent_panel_resize(struct zb_agent *a, const char *panel,
-			     unsigned columns, unsigned rows);
 /* The same where the caller knows whose panel it shows: two extensions may use
  * one id, and a key must not reach the other. */
 size_t zb_agent_member_key(struct zb_agent *a, size_t member, const char *panel,
 			   const char *key, const char *text);
 size_t zb_agent_member_close(struct zb_agent *a, size_t member,
 			     const char *panel);
+/* @member ZB_NOBODY: as zb_agent_panel_key() finds it. 0: not known. */
+size_t zb_agent_panel_resize(struct zb_agent *a, size_t member,
+			     const char *panel, unsigned columns,
+			     unsigned rows);
 /* A turn ends: turn_end {"stop":"end"}, late tools become visible. */
 void zb_agent_turn(struct zb_agent *a);
 

@@ -115,6 +115,9 @@ static void arm(struct call *c)
 	uv_timer_start(&c->timer, on_tick, wait, 0);
 }
 
+/* For the life of the process, whatever agents it has. */
+static unsigned long long last_id;
+
 /* A new call to @m, in the list, its id made; NULL when out of memory. */
 static struct call *new_call(struct member *m, enum zb_limit limit,
 			     const char *name, zb_agent_done *done, void *ctx)
@@ -135,7 +138,7 @@ static struct call *new_call(struct member *m, enum zb_limit limit,
 	c->limit_ms =
 		seconds < UINT64_MAX / 4000 ? seconds * 1000 : UINT64_MAX / 4;
 	c->left = c->limit_ms;
-	snprintf(c->id, sizeof(c->id), "z%llu", ++a->last_id);
+	snprintf(c->id, sizeof(c->id), "z%llu", ++last_id);
 	uv_timer_init(a->cfg.loop, &c->timer);
 	c->timer.data = c;
 	c->next = a->calls;
@@ -679,10 +682,11 @@ size_t zb_agent_member_close(struct zb_agent *a, size_t member,
 	return send_close(holder(a, member, panel), panel);
 }
 
-size_t zb_agent_panel_resize(struct zb_agent *a, const char *panel,
-			     unsigned columns, unsigned rows)
+size_t zb_agent_panel_resize(struct zb_agent *a, size_t member,
+			     const char *panel, unsigned columns, unsigned rows)
 {
-	struct member *m = owner(a, panel);
+	struct member *m = member == ZB_NOBODY ? owner(a, panel)
+					       : holder(a, member, panel);
 	struct zb_buf frame = {0};
 
 	if (!m)

@@ -28,7 +28,6 @@ struct zb_agent {
 	size_t n;
 	struct zb_registry registry;
 	struct call *calls;
-	unsigned long long last_id;
 	unsigned timers; /* handles whose close is awaited */
 	bool begun, settled, started, closing, freed, paused;
 };

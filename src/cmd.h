@@ -43,6 +43,9 @@ int zb_cmd_wrap(const struct zb_args *a);
 extern const struct zb_option zb_console_options[];
 extern const char zb_console_more[];
 int zb_cmd_console(const struct zb_args *a);
+extern const struct zb_option zb_host_options[];
+extern const char zb_host_more[];
+int zb_cmd_host(const struct zb_args *a);
 int zb_cmd_version(const struct zb_args *a);
 int zb_cmd_help(const struct zb_args *a);
 

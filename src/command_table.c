@@ -306,6 +306,17 @@ const struct zb_command zb_commands[] = {
 		.run = zb_cmd_console,
 	},
 	{
+		.name = "host",
+		.synopsis = "[--ext PATH]... [--no-ext] [--cwd DIR] "
+			    "[--provider NAME] [--model NAME] "
+			    "[--policy NAME|FILE]",
+		.help = "drive extensions for a program: requests and events "
+			"as JSON lines",
+		.more = zb_host_more,
+		.options = zb_host_options,
+		.run = zb_cmd_host,
+	},
+	{
 		.name = "version",
 		.synopsis = "",
 		.help = "print the version",

@@ -346,6 +346,27 @@ int zb_discover_one(struct zb_found *out, const struct zb_store *store,
 	return 0;
 }
 
+int zb_discover_path(struct zb_found *out, const struct zb_store *store,
+		     const char *path, struct zb_error *err)
+{
+	size_t n = strlen(path), end;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	end = n;
+	while (n && path[n - 1] != '/')
+		n--;
+	*out = (struct zb_found){.scope = ZB_FOUND_PATH};
+	out->name = zb_strndup(path + n, end - n);
+	out->dir = zb_strdup(path);
+	if (!out->dir || !out->name) {
+		zb_found_clear(out);
+		return zb_fail(err, ZB_ELIMIT, "%s: out of memory", path);
+	}
+	look_at(out, store);
+	return 0;
+}
+
 int zb_discover_installed(const struct zb_found_list *l, const char *name,
 			  const struct zb_found **out, struct zb_error *err)
 {

@@ -46,6 +46,9 @@ int zb_discover(struct zb_found_list *out, const struct zb_store *store,
 /* The entry @dir of extensions/, which may hold another NAME. */
 int zb_discover_one(struct zb_found *out, const struct zb_store *store,
 		    const char *dir, struct zb_error *err);
+/* The one at @path, wherever that is. ZB_ELIMIT. */
+int zb_discover_path(struct zb_found *out, const struct zb_store *store,
+		     const char *path, struct zb_error *err);
 void zb_found_clear(struct zb_found *f);
 void zb_found_list_done(struct zb_found_list *l);
 
