@@ -27,7 +27,8 @@ class Console:
         self.p = w.spawn([zbtest.ZOTBOX, "console", "--scope", scope,
                           "--yes-i-mean-it", *dirs], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=self.err, bufsize=0)
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
     def read(self):
         for line in self.p.stdout:
@@ -57,6 +58,7 @@ class Console:
         self.p.stdin.close()
         try:
             self.p.wait(10)
+            self.reader.join(5)
         except subprocess.TimeoutExpired:
             return False
         finally:
