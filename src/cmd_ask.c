@@ -105,7 +105,9 @@ size_t zb_cmd_wishes(const struct zb_store *store, const char *name,
 	zb_auto(free) struct line *v = calloc(w->n + 1, sizeof(*v));
 	size_t n = 0;
 
-	for (size_t i = 0; v && i < w->n; i++) {
+	if (!v)
+		return 0;
+	for (size_t i = 0; i < w->n; i++) {
 		if (w->v[i].granted)
 			continue;
 		v[n] = (struct line){.wish = &w->v[i], .at = i};
