@@ -34,10 +34,14 @@ enum zb_place_kind {
 			       in a brokered HOME, one where programs are kept):
 			       @source is that directory in home/ or data/,
 			       made beforehand */
-	ZB_PLACE_DIR,	    /* an empty read-only directory (a tmpfs, made
-			       read-only when its mount points are in it):
-			       below /tmp on the way to a place, or hiding the
-			       supervisor's own directories in a wide grant */
+	ZB_PLACE_DIR,	    /* a read-only directory of ours that shows only
+			       the places in it. In the sandbox's root a plain
+			       one: a small directory of the system, shown as
+			       copies and links. Elsewhere a tmpfs, made
+			       read-only when its mount points are in it: on
+			       the way to a place below /tmp, or in HOME where
+			       zot's extensions are, or hiding the supervisor's
+			       own directories in a wide grant */
 	ZB_PLACE_PROC,
 	ZB_PLACE_DEV,
 };
@@ -52,9 +56,13 @@ struct zb_place {
 	char *content; /* ZB_PLACE_TEXT */
 	unsigned rights;
 	bool is_dir;
-	/* SYSTEM, TEXT: a small file that stands in the sandbox's own root as a
-	 * copy made at the start. A mount costs more than a small file. */
+	/* SYSTEM, RUNTIME, TEXT: a small file that stands in the sandbox's own
+	 * root as a copy made at the start. A mount costs more than a small
+	 * file. */
 	bool copied;
+	/* A file that the read-only place around it shows as it is: it has more
+	 * rights there (execution), and no mount of its own. */
+	bool shown;
 	/* A deny pattern may match below it, or @only limits it: the broker
 	 * alone opens here. Nothing can be executed from it: the kernel wants
 	 * READ_FILE for that, which such a place never gets. */
@@ -105,6 +113,10 @@ struct zb_plan {
 	char *home, *zot_home, *extension_dir, *data_dir; /* as spelled */
 	char *home_real, *zot_home_real, *extension_real; /* canonical */
 	bool state_beside;
+	/* The directories of HOME where programs are kept are no mounts, so
+	 * what another instance has mounted in HOME can be moved into them:
+	 * only as long as no instance has anything carved there (stubs.h). */
+	bool loose_home;
 	char *cwd;	     /* extension_dir */
 	struct zb_strv argv; /* argv[0] as the program sees it */
 	char *exec_path;     /* absolute path inside, handed to execve */
@@ -189,11 +201,18 @@ struct zb_facts {
 	void (*look)(void *ctx, const char *path, struct zb_path_fact *out);
 	/* Expand DIR/pattern at start (fs.exec): append full paths. */
 	void (*expand)(void *ctx, const char *pattern, struct zb_strv *out);
+	/* Append the names in directory @dir. Return: false if there are more
+	 * than @max, or it cannot be read. NULL: nothing is listed, so no
+	 * directory is shown as copies. */
+	bool (*list)(void *ctx, const char *dir, size_t max,
+		     struct zb_strv *out);
 	/* Look a bare name up in the sandbox's PATH and say what it needs to
 	 * run; ZB_EUSAGE if there is none. Fills @out like runtime.h. */
 	int (*find_program)(void *ctx, const char *name, struct zb_program *out,
 			    struct zb_error *err);
 	void *ctx;
+	/* An instance with the same private HOME runs, and its is not loose. */
+	bool held_home;
 	/* Names that permissions.json asks for in env.pass. */
 	const struct zb_strv *requested_env;
 	/* --yes-i-mean-it was given when the scope was granted. */

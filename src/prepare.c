@@ -38,6 +38,7 @@
 #define MAX_EXPAND   256
 #define LOCK_WAIT_MS 5000
 #define FULL_RUNS    3
+#define LARGE_DIR    4096 /* one block */
 
 extern char **environ;
 
@@ -53,6 +54,8 @@ struct job {
 	char *tree;	/* tree hash of the lock, NULL: none */
 	char *path_env; /* PATH for bare names */
 	int name_lock;	/* shared while we read */
+	char *box_real; /* canonical */
+	struct zb_stubs_state box_state;
 	bool has_asked; /* there is a permissions.json */
 	struct zb_scope asked;
 	struct zb_chain chain;
@@ -576,6 +579,32 @@ void zb_facts_expand(void *ctx, const char *pattern, struct zb_strv *out)
 	globfree(&g);
 }
 
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static bool list(void *ctx, const char *dir, size_t max, struct zb_strv *out)
+{
+	struct stat st;
+	struct dirent *e;
+	bool ok;
+	DIR *d;
+
+	(void)ctx;
+	/* Most are large: that is seen without reading them. */
+	if (stat(dir, &st) || st.st_size > LARGE_DIR)
+		return false;
+	d = opendir(dir);
+	ok = d;
+	while (ok && (e = readdir(d)))
+		if (!is_dots(e->d_name))
+			ok = max-- && !zb_strv_add(out, e->d_name);
+	if (d)
+		closedir(d);
+	return ok;
+}
+
 static int find_program(void *ctx, const char *name, struct zb_program *out,
 			struct zb_error *err)
 {
@@ -599,8 +628,7 @@ static int list_entries(struct job *j)
 	if (!d)
 		return zb_fail_sys(j->err, errno, "read %s", j->real);
 	while (!rc && (e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    !strcmp(e->d_name, ".git"))
+		if (is_dots(e->d_name) || !strcmp(e->d_name, ".git"))
 			continue;
 		if (j->entries.n >= MAX_ENTRIES)
 			rc = zb_fail(j->err, ZB_ELIMIT,
@@ -703,6 +731,16 @@ static int make_private(struct job *j, const char *name, char **out)
 			       "%s is no directory of its own: remove it",
 			       *out);
 	return 0;
+}
+
+/* What runs in it has a say in the plan. */
+static int lock_box(struct job *j)
+{
+	j->box_real = zb_host_resolve("", j->out->box, NULL);
+	if (!j->box_real)
+		return zb_fail_sys(j->err, errno, "%s", j->out->box);
+	return zb_stubs_lock(j->box_real, j->out->lock_fds, &j->box_state,
+			     j->err);
 }
 
 /* The box of a path says which one it is for. */
@@ -859,6 +897,7 @@ static int resolve(struct job *j)
 		.base_quiet = &j->base_quiet,
 		.look = zb_facts_look,
 		.expand = zb_facts_expand,
+		.list = list,
 		.find_program = find_program,
 		.ctx = j,
 		.requested_env = &j->asked_env,
@@ -871,8 +910,11 @@ static int resolve(struct job *j)
 		rc = make_private(j, "home", &home);
 	if (!rc)
 		rc = name_box(j);
+	if (!rc)
+		rc = lock_box(j);
 	if (rc)
 		return rc;
+	facts.held_home = j->box_state.held_home;
 	facts.private_data = data;
 	facts.private_home = home;
 	rc = remember_program(j);
@@ -918,11 +960,8 @@ static int check_policy_files(struct job *j)
 
 static int make_stubs(struct job *j)
 {
-	zb_auto(free) char *box = zb_host_resolve("", j->out->box, NULL);
-
-	if (!box)
-		return zb_fail_sys(j->err, errno, "%s", j->out->box);
-	return zb_stubs_make(&j->out->plan, box, j->out->lock_fds, j->err);
+	return zb_stubs_make(&j->out->plan, j->box_real, j->out->lock_fds,
+			     &j->box_state, j->err);
 }
 
 static int name_policy(struct job *j)
@@ -1021,6 +1060,7 @@ static void job_done(struct job *j)
 	free(j->shipped);
 	free(j->tree);
 	free(j->path_env);
+	free(j->box_real);
 	zb_auto_fd(&j->name_lock);
 	zb_scope_done(&j->asked);
 	zb_chain_done(&j->chain);

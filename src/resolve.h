@@ -18,8 +18,13 @@
 #define ZB_PLACES_MAX 2000
 
 /* A file of the system that is no larger is copied. (Its pages are memory that
- * every sandbox has for itself.) */
-#define ZB_COPY_MAX 16384
+ * every sandbox has for itself.) The loader's cache, the list of MIME types and
+ * env(1) are below it. */
+#define ZB_COPY_MAX (80u << 10)
+/* A directory of the system with no more in it, and below it, is shown as
+ * links and copies. */
+#define ZB_COPY_NAMES 12
+#define ZB_COPY_BYTES (32u << 10)
 
 struct zb_looked {
 	char *path;

@@ -4,24 +4,33 @@
  *	merge	one place a path: the private one wins, rights add up
  *	carve	a grant into which a deny reaches, or which has a pattern
  *	drop	what a place around it shows anyway, with the same rights
+ *	unfold	a small directory of the system becomes one of ours, with links
+ *		and copies in it
  *	pin	ancestors inside HOME and data/ (a directory that is renamed
- *		would take the mount below it to another name), and one
- *		read-only directory below /tmp
+ *		would take the mount below it to another name); below /tmp, and
+ *		where zot's extensions and our boxes are, one read-only
+ *		directory of ours holds all that is in it
  *	broker	places that have a carved one mounted below them: the kernel's
  *		rules follow mounts upward, so none of them may be a rule that
  *		grants reading
  *	room	nothing executes in a brokered HOME, so the directories where
  *		programs keep programs (npx, go, pip) are places of their own,
  *		the only ones in it that the kernel lets be read
- *	copy	a small file of the system is copied only where no other
- *		place is around it, and nothing but reading is granted
+ *	show	a file in a place that has less rights, if neither may be
+ *		changed: what it has more is the kernel's rule, not a mount
+ *	copy	a small file of the system is copied only where no other place
+ *		is around it but a directory of ours, and nothing can be
+ *		written
  *
  * Two instances of one extension share its HOME, and may have other projects in
  * it. What one has as a mount is a plain directory to the other, which can move
  * it, and all that is mounted in it, to below another directory: had that one a
  * rule that grants reading, a carved project would have it then. So there are
  * no such directories but the rooms, and those are mounts in every instance,
- * whatever its project: nothing can be moved into them. */
+ * whatever its project: nothing can be moved into them. But under a scope
+ * without a deny, a pattern or a grant for writing nothing is carved for any
+ * project, and no instance needs rooms (a loose HOME); that none runs under an
+ * older scope which is of the other sort is seen to at the start (stubs.h). */
 #include "cleanup.h"
 #include "path_match.h"
 #include "resolve.h"
@@ -284,6 +293,139 @@ static void drop(struct zb_plan *p)
 	}
 }
 
+/* unfold */
+
+/* What a small directory has in it: places, and how many more there may be. */
+struct unfolded {
+	struct zb_strv dirs, files, links; /* links: where, then what it says */
+	size_t names, bytes;
+};
+
+static void unfolded_done(struct unfolded *u)
+{
+	zb_strv_done(&u->dirs);
+	zb_strv_done(&u->files);
+	zb_strv_done(&u->links);
+}
+
+/* Sort @path, found in one of the directories. Return: 0, ZB_ELIMIT, or 1: the
+ * directory is not one that can be unfolded. */
+static int sort_name(struct zb_resolver *r, struct unfolded *u,
+		     const char *path)
+{
+	struct zb_walk w = {0};
+	int rc = zb_resolve_walk(r, path, false, &w);
+
+	if (rc)
+		return rc;
+	if (w.links.n && !strcmp(w.links.v[0], path)) {
+		if (zb_strv_add(&u->links, path) ||
+		    zb_strv_add(&u->links, w.links.v[1]))
+			rc = ZB_ELIMIT;
+	} else if (w.is_dir) {
+		rc = zb_strv_add(&u->dirs, path);
+	} else if (w.is_file && w.size <= ZB_COPY_BYTES - u->bytes) {
+		u->bytes += w.size;
+		rc = zb_strv_add(&u->files, path);
+	} else {
+		rc = 1;
+	}
+	zb_walk_done(&w);
+	return rc;
+}
+
+/* Everything in @dir and below. As sort_name(). */
+static int read_all(struct zb_resolver *r, const char *dir, struct unfolded *u)
+{
+	int rc = zb_strv_add(&u->dirs, dir);
+
+	for (size_t d = 0; !rc && d < u->dirs.n; d++) {
+		struct zb_strv names = {0};
+
+		if (!r->facts->list(r->facts->ctx, u->dirs.v[d],
+				    ZB_COPY_NAMES - u->names, &names))
+			rc = 1;
+		u->names += names.n;
+		for (size_t i = 0; !rc && i < names.n; i++) {
+			zb_auto(free) char *path =
+				zb_path_join(u->dirs.v[d], names.v[i]);
+
+			rc = path ? sort_name(r, u, path) : ZB_ELIMIT;
+		}
+		zb_strv_done(&names);
+	}
+	return rc;
+}
+
+/* Add @u's places below place @at, and make that one a directory of ours. */
+static int unfold_at(struct zb_resolver *r, size_t at, const struct unfolded *u)
+{
+	struct zb_place one = r->plan->places[at]; /* its strings only */
+	struct zb_place *p = &r->plan->places[at];
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < u->files.n; i++) {
+		one.path = one.source = u->files.v[i];
+		one.rights = ZB_MAY_READ;
+		one.is_dir = false;
+		one.copied = true;
+		rc = zb_resolve_add(r, &one);
+	}
+	for (size_t i = 0; !rc && i + 1 < u->links.n; i += 2)
+		rc = zb_resolve_add(
+			r, &(struct zb_place){.kind = ZB_PLACE_LINK,
+					      .path = u->links.v[i],
+					      .link_to = u->links.v[i + 1],
+					      .rights = ZB_MAY_READ,
+					      .origin = one.origin});
+	for (size_t i = 1; !rc && i < u->dirs.n; i++)
+		rc = zb_resolve_add(
+			r,
+			&(struct zb_place){.kind = ZB_PLACE_DIR,
+					   .path = u->dirs.v[i],
+					   .rights = ZB_MAY_READ | ZB_MAY_LIST,
+					   .is_dir = true,
+					   .origin = one.origin});
+	p = &r->plan->places[at]; /* adding may have moved it */
+	p->kind = ZB_PLACE_DIR;
+	free(p->source);
+	p->source = NULL;
+	return rc;
+}
+
+static bool can_unfold(const struct zb_plan *p, size_t i)
+{
+	const struct zb_place *d = &p->places[i];
+
+	if ((d->kind != ZB_PLACE_SYSTEM && d->kind != ZB_PLACE_RUNTIME) ||
+	    !d->is_dir || !is_host(d) || around(p, i) >= 0 ||
+	    d->rights != (ZB_MAY_READ | ZB_MAY_LIST))
+		return false;
+	/* What lies in it would follow it. */
+	return i + 1 == p->n_places ||
+	       !zb_path_below(p->places[i + 1].path, d->path);
+}
+
+static int unfold(struct zb_resolver *r)
+{
+	struct zb_plan *p = r->plan;
+	size_t n = r->facts->list ? p->n_places : 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc >= 0 && i < n; i++) {
+		struct unfolded u = {0};
+
+		if (!can_unfold(p, i))
+			continue;
+		rc = read_all(r, p->places[i].path, &u);
+		if (!rc)
+			rc = unfold_at(r, i, &u);
+		unfolded_done(&u);
+	}
+	sort(p);
+	return rc < 0 ? rc : 0;
+}
+
 /* pin */
 
 /* The directory @path in the private place @root, as a place of its own. */
@@ -312,46 +454,50 @@ static bool has_place(const struct zb_plan *p, const char *path)
 	return false;
 }
 
-/* Every directory strictly between @root and @path. */
+/* A read-only directory of ours at @path (taken) unless something stands there:
+ * nothing below it can be moved. */
+static int hold(struct zb_resolver *r, char *path)
+{
+	struct zb_place dir = {.kind = ZB_PLACE_DIR,
+			       .path = path,
+			       .rights = ZB_MAY_READ | ZB_MAY_LIST,
+			       .is_dir = true};
+	int rc = !path			    ? ZB_ELIMIT
+		 : has_place(r->plan, path) ? 0
+					    : zb_resolve_add(r, &dir);
+
+	free(path);
+	return rc;
+}
+
+/* Every directory strictly between @root and @path. Where zot keeps extensions
+ * and we keep boxes no extension has anything of its own to write. */
 static int pin_ancestors(struct zb_resolver *r, size_t root, const char *path)
 {
 	size_t n = strlen(r->plan->places[root].path);
+	int rc = 0;
 
-	for (const char *s = strchr(path + n + 1, '/'); s;
+	for (const char *s = strchr(path + n + 1, '/'); !rc && s;
 	     s = strchr(s + 1, '/')) {
 		zb_auto(free) char *dir = zb_strndup(path, (size_t)(s - path));
 		struct zb_place copy = r->plan->places[root];
-		int rc;
 
 		if (!dir)
 			return ZB_ELIMIT;
-		if (has_place(r->plan, dir))
-			continue;
-		rc = add_pin(r, &copy, dir);
-		if (rc)
-			return rc;
+		if (!strcmp(dir, r->boxes) || !strcmp(dir, r->extensions))
+			return hold(r, zb_steal(&dir));
+		if (!has_place(r->plan, dir))
+			rc = add_pin(r, &copy, dir);
 	}
-	return 0;
+	return rc;
 }
 
 /* /tmp is one tmpfs, so its first directory read-only holds all below. */
 static int hold_tmp(struct zb_resolver *r, const char *path)
 {
 	const char *s = strchr(path + strlen("/tmp/"), '/');
-	zb_auto(free) char *dir = NULL;
 
-	if (!s)
-		return 0;
-	dir = zb_strndup(path, (size_t)(s - path));
-	if (!dir)
-		return ZB_ELIMIT;
-	if (has_place(r->plan, dir))
-		return 0;
-	return zb_resolve_add(
-		r, &(struct zb_place){.kind = ZB_PLACE_DIR,
-				      .path = dir,
-				      .rights = ZB_MAY_READ | ZB_MAY_LIST,
-				      .is_dir = true});
+	return s ? hold(r, zb_strndup(path, (size_t)(s - path))) : 0;
 }
 
 static int pin(struct zb_resolver *r)
@@ -412,12 +558,32 @@ static bool is_room(const struct zb_plan *p, const char *path)
 	return false;
 }
 
+static bool has_pattern(const struct zb_rules *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (zb_pattern_is_glob(l->v[i].value))
+			return true;
+	return false;
+}
+
+/* Could this scope carve a place, for whatever project? */
+static bool can_carve(const struct zb_resolver *r)
+{
+	const struct zb_scope *s = r->scope;
+
+	return r->plan->n_denies || s->fs_deny.n || s->fs_write.n ||
+	       has_pattern(&s->fs_read) || has_pattern(&s->fs_exec);
+}
+
 static int make_room(struct zb_resolver *r)
 {
 	struct zb_plan *p = r->plan;
 	int home = zb_plan_place(p, p->home_real);
 
 	if (home < 0 || p->places[home].kind != ZB_PLACE_HOME)
+		return 0;
+	p->loose_home = !r->facts->held_home && !can_carve(r);
+	if (p->loose_home)
 		return 0;
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		struct zb_place root = p->places[home];
@@ -470,13 +636,41 @@ static int check_exec(struct zb_resolver *r)
 	return 0;
 }
 
+/* show */
+
+static bool may_change(const struct zb_place *p)
+{
+	return p->rights & CHANGES;
+}
+
+static void show(struct zb_plan *p)
+{
+	for (size_t i = 0; i < p->n_places; i++) {
+		struct zb_place *in = &p->places[i];
+		int k = around(p, i);
+		const struct zb_place *out = k < 0 ? NULL : &p->places[k];
+
+		in->shown =
+			out && is_host(in) && is_host(out) && !in->is_dir &&
+			!in->carved && !out->carved && !out->brokered &&
+			!may_change(in) && !may_change(out) &&
+			!(out->rights & ~in->rights & ~(unsigned)ZB_MAY_LIST);
+	}
+}
+
 /* copy */
 
 static void check_copied(struct zb_plan *p)
 {
-	for (size_t i = 0; i < p->n_places; i++)
-		if (p->places[i].rights != ZB_MAY_READ || around(p, i) >= 0)
+	for (size_t i = 0; i < p->n_places; i++) {
+		int k = around(p, i);
+
+		/* What is around a directory of ours is asked of that one. */
+		while (k >= 0 && p->places[k].kind == ZB_PLACE_DIR)
+			k = around(p, (size_t)k);
+		if (may_change(&p->places[i]) || k >= 0)
 			p->places[i].copied = false;
+	}
 }
 
 int zb_resolve_settle(struct zb_resolver *r)
@@ -489,7 +683,9 @@ int zb_resolve_settle(struct zb_resolver *r)
 	if (rc)
 		return rc;
 	drop(r->plan);
-	rc = pin(r);
+	rc = unfold(r);
+	if (!rc)
+		rc = pin(r);
 	if (rc)
 		return rc;
 	mark_brokered(r->plan);
@@ -497,6 +693,7 @@ int zb_resolve_settle(struct zb_resolver *r)
 	if (rc)
 		return rc;
 	broker_pins(r->plan);
+	show(r->plan);
 	check_copied(r->plan);
 	return check_exec(r);
 }

@@ -15,7 +15,12 @@
  * and the mount, and bubblewrap, which has the host's / as /oldroot by then,
  * would make the missing rest of a mount point behind it. So `edit.lock` is
  * kept until the mounts are made, and every broker takes it shared for each
- * name that could become a link (broker_paths.c). */
+ * name that could become a link (broker_paths.c).
+ *
+ * The file `loose` says of what sort the instances are that run: with it they
+ * have a loose HOME, and could move what is mounted there; so one that has
+ * something carved in HOME does not start beside them. Without it they need
+ * HOME held, and one that starts holds it too. Who is alone chooses. */
 #include "config.h"
 
 #include "stubs.h"
@@ -478,14 +483,66 @@ static int copy(struct job *j, const char *rel)
 	}
 }
 
+/* ---- loose HOME ---------------------------------------------------------- */
+
+static const char loose[] = "loose";
+
+static bool is_loose(int box)
+{
+	return type_at(box, loose);
+}
+
+static bool has_carved_home(const struct zb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_places; i++)
+		if (plan->places[i].kind == ZB_PLACE_HOME &&
+		    plan->places[i].brokered)
+			return true;
+	return false;
+}
+
+/* Alone: say what we are. Else: do we go with those that run? */
+static int settle_home(struct job *j)
+{
+	const char *name = zb_path_name(j->box_path);
+	zb_auto(fd) int fd = -1;
+
+	if (!j->alone && is_loose(j->box) && has_carved_home(j->plan))
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "another instance of %s runs under a scope that "
+			       "denies nothing, and could move what this one "
+			       "must not read: end it (close the other zot), "
+			       "then start again",
+			       name);
+	if (!j->alone && !is_loose(j->box) && j->plan->loose_home)
+		return zb_fail(j->err, ZB_EPOLICY,
+			       "%s: another instance has files in HOME that it "
+			       "must not read, and this one could move them",
+			       name);
+	if (!j->alone || is_loose(j->box) == j->plan->loose_home)
+		return 0;
+	if (!j->plan->loose_home)
+		return unlinkat(j->box, loose, 0)
+			       ? zb_fail_sys(j->err, errno, "remove %s/%s",
+					     j->box_path, loose)
+			       : 0;
+	fd = openat(j->box, loose,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? zb_fail_sys(j->err, errno, "make %s/%s", j->box_path,
+				    loose)
+		      : 0;
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 static int do_all(struct job *j)
 {
 	struct stubs list = {0};
 	bool changed;
-	int rc = find_needed(j);
+	int rc = settle_home(j);
 
+	if (!rc)
+		rc = find_needed(j);
 	if (!rc)
 		rc = read_list(j);
 	if (!rc)
@@ -501,52 +558,79 @@ static int do_all(struct job *j)
 	return rc;
 }
 
-/* Hold run.lock: exclusively if nobody runs, else shared. */
-static int take_run_lock(struct job *j, int *fd)
+static int open_box(const char *box, struct zb_error *err)
 {
-	zb_auto(free) char *path = zb_strf("%s/run.lock", j->box_path);
+	int fd = open(box, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		zb_fail_sys(err, errno, "open %s", box);
+	return fd;
+}
+
+/* Hold run.lock: exclusively if nobody runs, else shared. */
+static int take_run_lock(const char *box, int *fd, bool *alone,
+			 struct zb_error *err)
+{
+	zb_auto(free) char *path = zb_strf("%s/run.lock", box);
 	struct zb_error ignored = {0};
 
 	if (!path)
-		return no_memory(j);
-	j->alone = !zb_lock_file(path, true, 0, fd, &ignored);
-	return j->alone ? 0 : zb_lock_file(path, false, WAIT_MS, fd, j->err);
+		return zb_fail(err, ZB_ELIMIT, "%s: out of memory", box);
+	*alone = !zb_lock_file(path, true, 0, fd, &ignored);
+	return *alone ? 0 : zb_lock_file(path, false, WAIT_MS, fd, err);
 }
 
-int zb_stubs_make(const struct zb_plan *plan, const char *box, int locks[2],
+int zb_stubs_lock(const char *box, int locks[2], struct zb_stubs_state *out,
+		  struct zb_error *err)
+{
+	zb_auto(free) char *edit = zb_strf("%s/edit.lock", box);
+	zb_auto(fd) int dir = -1;
+	zb_auto(fd) int editing = -1;
+	zb_auto(fd) int running = -1;
+	bool alone;
+	int rc;
+
+	if (!edit)
+		return zb_fail(err, ZB_ELIMIT, "%s: out of memory", box);
+	dir = open_box(box, err);
+	if (dir < 0)
+		return ZB_ESYS;
+	rc = zb_lock_file(edit, true, WAIT_MS, &editing, err);
+	if (!rc)
+		rc = take_run_lock(box, &running, &alone, err);
+	if (rc)
+		return rc;
+	locks[0] = fcntl(running, F_DUPFD_CLOEXEC, 3);
+	locks[1] = fcntl(editing, F_DUPFD_CLOEXEC, 3);
+	if (locks[0] < 0 || locks[1] < 0)
+		return zb_fail_sys(err, errno, "lock %s", box);
+	out->alone = alone;
+	out->held_home = !alone && !is_loose(dir);
+	return 0;
+}
+
+int zb_stubs_make(const struct zb_plan *plan, const char *box,
+		  const int locks[2], const struct zb_stubs_state *state,
 		  struct zb_error *err)
 {
 	struct zb_error local = {0};
 	struct job j = {.plan = plan,
 			.box_path = box,
-			.box = -1,
+			.alone = state->alone,
 			.err = err ? err : &local};
-	zb_auto(free) char *edit = zb_strf("%s/edit.lock", box);
-	zb_auto(fd) int dir = open(box, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	zb_auto(fd) int editing = -1;
-	zb_auto(fd) int running = -1;
+	zb_auto(fd) int dir = open_box(box, err);
 	int rc;
 
-	if (!edit)
-		return no_memory(&j);
 	if (dir < 0)
-		return zb_fail_sys(err, errno, "open %s", box);
+		return ZB_ESYS;
 	j.box = dir;
-	rc = zb_lock_file(edit, true, WAIT_MS, &editing, j.err);
-	if (!rc)
-		rc = take_run_lock(&j, &running);
-	if (!rc)
-		rc = do_all(&j);
+	rc = do_all(&j);
 	stubs_done(&j.needed);
 	stubs_done(&j.old);
 	if (rc)
 		return rc;
 	/* Under edit.lock nobody can come between. */
-	if (j.alone && flock(running, LOCK_SH))
+	if (j.alone && flock(locks[0], LOCK_SH))
 		return zb_fail_sys(err, errno, "lock %s", box);
-	locks[0] = fcntl(running, F_DUPFD_CLOEXEC, 3);
-	locks[1] = fcntl(editing, F_DUPFD_CLOEXEC, 3);
-	return locks[0] < 0 || locks[1] < 0
-		       ? zb_fail_sys(err, errno, "lock %s", box)
-		       : 0;
+	return 0;
 }

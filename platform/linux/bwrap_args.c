@@ -17,7 +17,8 @@
  *	  read-only with it. It gets a tmpfs of its own.
  *
  * Binds are what takes the time: after each, bwrap reads the list of all mounts
- * there are, the host's included. So small files of the system are copied.
+ * there are, the host's included. So small files of the system are copied, and
+ * what the mount around it shows anyway gets none of its own.
  */
 #include "bwrap_args.h"
 
@@ -171,10 +172,10 @@ static bool is_writable(const struct zb_place *p)
 static void add_place(struct list *l, const struct zb_plan *plan,
 		      const struct zb_place *p)
 {
-	if (p->copied) {
+	if (p->copied)
 		add_file(l, p);
+	if (p->copied || p->shown)
 		return;
-	}
 	switch (p->kind) {
 	case ZB_PLACE_PROC:
 		add_proc(l, p->path);
@@ -260,6 +261,16 @@ static const char *fault_of(const struct zb_place *p)
 	return p->source && p->source[0] == '/' ? NULL : "it has no source";
 }
 
+/* Does a read-only bind of @out show @in as it is? */
+static bool shows(const struct zb_place *out, const struct zb_place *in)
+{
+	size_t n = out && out->source ? strlen(out->source) : 0;
+
+	return n && out->is_dir && !is_writable(out) && !in->is_dir &&
+	       !is_writable(in) && !strncmp(out->source, in->source, n) &&
+	       !strcmp(in->source + n, in->path + strlen(out->path));
+}
+
 /* ... or with where it stands: after what it lies in, alone, below no link
  * (bwrap 0.12 refuses a destination with a link in it, older ones follow). */
 static const char *fault_among(const struct zb_plan *plan, size_t i)
@@ -275,12 +286,14 @@ static const char *fault_among(const struct zb_plan *plan, size_t i)
 			return "two places have this path";
 		if (q->kind == ZB_PLACE_LINK)
 			return "it lies below a link";
-		if (p->copied)
+		if (p->copied && q->kind != ZB_PLACE_DIR)
 			return "a copy would be made in another place";
 		if (j > i)
 			return "it comes before the place it lies in";
 	}
-	return NULL;
+	return p->shown && !shows(place_above(plan, p, false), p)
+		       ? "what is around it does not show it"
+		       : NULL;
 }
 
 static int check(const struct zb_plan *plan, struct zb_error *err)

@@ -232,6 +232,11 @@ static bool add_mount(struct zb_jail *j, const struct zb_plan *plan, int i)
 
 	if (p->copied || fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
 		return true; /* no mount of its own */
+	if (p->shown) {
+		j->files[j->n_files++] =
+			(struct zb_jail_file){f.mnt, f.dev, f.ino, i};
+		return true;
+	}
 	j->slow |= is_slow(fd);
 	if (p->kind == ZB_PLACE_PROC)
 		j->proc_dev = f.dev;
@@ -256,7 +261,8 @@ int zb_jail_init(struct zb_jail *j, const struct zb_plan *plan, int root,
 
 	*j = (struct zb_jail){.root = root};
 	j->mounts = calloc(plan->n_places + 1, sizeof(*j->mounts));
-	ok = j->mounts;
+	j->files = calloc(plan->n_places + 1, sizeof(*j->files));
+	ok = j->mounts && j->files;
 	for (size_t i = 0; ok && i < plan->n_places; i++)
 		ok = add_mount(j, plan, (int)i);
 	if (!ok) {
@@ -272,6 +278,7 @@ void zb_jail_done(struct zb_jail *j)
 	for (size_t i = 0; i < j->n_mounts; i++)
 		free(j->mounts[i].path);
 	free(j->mounts);
+	free(j->files);
 	if (j->root >= 0)
 		close(j->root);
 	*j = (struct zb_jail){.root = -1};
@@ -379,6 +386,10 @@ void zb_spot_fd(const struct zb_jail *j, int fd, struct zb_spot *f)
 	}
 	f->proc = j->proc_dev && f->dev == j->proc_dev;
 	f->place = zb_jail_place(j, f->mnt);
+	for (size_t i = 0; f->place >= 0 && i < j->n_files; i++)
+		if (j->files[i].ino == f->ino && j->files[i].dev == f->dev &&
+		    j->files[i].mnt == f->mnt)
+			f->place = j->files[i].place;
 }
 
 bool zb_is_plain(const char *path)

@@ -22,14 +22,23 @@ struct zb_jail_mount {
 	char *path; /* of the place */
 	bool carved;
 	bool folds;   /* carved, and a name may have several spellings */
-	bool uniform; /* the answer is the same for all that exists in it */
+	bool uniform; /* the answer is the same for all that exists in it, but
+			 for the execution of a zb_jail_file */
 	bool steady;  /* uniform, a directory, and not to be changed inside */
+};
+
+/* A file that is a place of its own on the mount around it (plan.h: shown). */
+struct zb_jail_file {
+	uint64_t mnt, dev, ino;
+	int place;
 };
 
 struct zb_jail {
 	int root; /* O_PATH of the sandbox's / */
 	struct zb_jail_mount *mounts;
 	size_t n_mounts;
+	struct zb_jail_file *files; /* few */
+	size_t n_files;
 	uint64_t proc_dev; /* device of its /proc, 0: it has none */
 	bool slow; /* some place lies on a network or user-space file system:
 		      looking at a path may block */
@@ -61,7 +70,7 @@ struct zb_spot {
 	int err; /* errno, positive */
 	mode_t mode;
 	uint64_t mnt, dev, ino;
-	int place;	     /* by mount, or -1 */
+	int place;	     /* by mount and file, or -1 */
 	bool proc;	     /* on the sandbox's /proc: left to the kernel */
 	char path[PATH_MAX]; /* canonical, after zb_spot_name(); "" before, if
 				not known by then */

@@ -35,6 +35,9 @@ static const char *const fake_files[] = {
 	"/usr/lib/python3.11/os.py",
 	"/usr/lib64>lib",
 	"/usr/share/doc/x",
+	"/usr/share/few/a",
+	"/usr/share/few/l>a",
+	"/usr/share/few/sub/b",
 	"/usr/local/bin/tool",
 	"/etc/hosts",
 	"/etc/passwd",
@@ -103,8 +106,9 @@ static const char *const fake_files[] = {
 struct fake {
 	unsigned looks;
 	const char *const *files;
-	uint64_t size; /* of each */
-	unsigned many; /* programs in /opt/many */
+	uint64_t size;	/* of each */
+	unsigned many;	/* programs in /opt/many */
+	unsigned names; /* that each listed directory has besides */
 };
 
 static void fake_look(void *ctx, const char *path, struct zb_path_fact *out)
@@ -153,6 +157,26 @@ static void fake_expand(void *ctx, const char *pattern, struct zb_strv *out)
 		if (!strcmp(own, dir) && zb_pattern_match(pattern, f->files[i]))
 			zb_strv_add(out, f->files[i]);
 	}
+}
+
+/* Only names of files and links, and of what holds them. */
+static __attribute__((unused)) bool fake_list(void *ctx, const char *dir,
+					      size_t max, struct zb_strv *out)
+{
+	struct fake *f = ctx;
+	size_t n = strlen(dir), first = out->n;
+
+	for (size_t i = 0; f->files[i]; i++) {
+		const char *s = f->files[i] + n + 1;
+		zb_auto(free) char *name = NULL;
+
+		if (strncmp(f->files[i], dir, n) || s[-1] != '/')
+			continue;
+		name = zb_strndup(s, strcspn(s, "/>|"));
+		if (*name && !zb_strv_has(out, name))
+			zb_strv_add(out, name);
+	}
+	return out->n - first + f->names <= max;
 }
 
 static void fake_need(struct zb_program *p, const char *path, unsigned rights)

@@ -15,6 +15,7 @@
 
 #define RO (ZB_MAY_READ | ZB_MAY_LIST)
 #define RW (RO | ZB_MAY_WRITE | ZB_MAY_CREATE)
+#define RX (RO | ZB_MAY_EXEC)
 
 static void make(struct zb_bwrap_args *a, const struct zb_plan *plan)
 {
@@ -213,6 +214,84 @@ static void small_files_are_copied(void **state)
 	zb_test_plan_done(&plan);
 }
 
+static void refuse(struct zb_plan *plan, enum zb_code code, const char *word)
+{
+	struct zb_bwrap_args a = {0};
+	struct zb_error err = {0};
+
+	assert_int_equal(zb_bwrap_args(&a, plan, &err), code);
+	if (!strstr(err.msg, word))
+		fail_msg("\"%s\" does not say \"%s\"", err.msg, word);
+	assert_null(a.args.v);
+	zb_test_plan_done(plan);
+}
+
+/* In a place of the host's that shows it; and nowhere else. */
+static void what_is_shown_gets_no_mount(void **state)
+{
+	static const struct {
+		const char *source;
+		unsigned rights;
+		const char *of; /* NULL: refused */
+	} rows[] = {
+		{"/srv", RO, "/srv/x"}, {"/other", RO, "/other/x"},
+		{"/other", RO, NULL},	{"/srv", RW, NULL},
+		{NULL, RO, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		const char *of = rows[i].of ? rows[i].of : "/srv/x";
+		struct zb_bwrap_args a;
+		struct zb_plan plan;
+		struct zb_place *p;
+
+		assert_true(zb_test_plan_minimal(&plan));
+		if (rows[i].source)
+			assert_non_null(zb_test_place(&plan, ZB_PLACE_GRANT,
+						      "/srv", rows[i].source,
+						      rows[i].rights, true));
+		p = zb_test_place(&plan, ZB_PLACE_SYSTEM, "/srv/x", of, RX,
+				  false);
+		assert_non_null(p);
+		p->shown = true;
+		if (!rows[i].of) {
+			refuse(&plan, ZB_EUNSUPPORTED, "does not show it");
+			continue;
+		}
+		make(&a, &plan);
+		assert_int_equal(FIND(&a, "--ro-bind", of, "/srv/x"), -1);
+		assert_true(FIND(&a, "--ro-bind", rows[i].source, "/srv") >= 0);
+		zb_bwrap_args_done(&a);
+		zb_test_plan_done(&plan);
+	}
+}
+
+/* A small directory of the system is one of the root's, with copies in it. */
+static void copies_lie_in_a_directory_of_ours(void **state)
+{
+	struct zb_bwrap_args a;
+	struct zb_plan plan;
+	struct zb_place *p;
+	int dir, file;
+
+	(void)state;
+	assert_true(zb_test_plan_minimal(&plan));
+	assert_non_null(
+		zb_test_place(&plan, ZB_PLACE_DIR, "/srv", NULL, RO, true));
+	p = zb_test_place(&plan, ZB_PLACE_SYSTEM, "/srv/x", "/srv/x",
+			  ZB_MAY_READ, false);
+	assert_non_null(p);
+	p->copied = true;
+	make(&a, &plan);
+	dir = FIND(&a, "--dir", "/srv");
+	file = FIND(&a, "--file", "FD", "/srv/x");
+	assert_true(dir >= 0 && file > dir);
+	assert_int_equal(FIND(&a, "--remount-ro", "/srv"), -1);
+	zb_bwrap_args_done(&a);
+	zb_test_plan_done(&plan);
+}
+
 /* A wide grant is the root, and stays as writable as it was granted. */
 static void root_can_be_granted(void **state)
 {
@@ -228,18 +307,6 @@ static void root_can_be_granted(void **state)
 	assert_int_equal(FIND(&a, "--remount-ro", "/"), -1);
 	zb_bwrap_args_done(&a);
 	zb_test_plan_done(&plan);
-}
-
-static void refuse(struct zb_plan *plan, enum zb_code code, const char *word)
-{
-	struct zb_bwrap_args a = {0};
-	struct zb_error err = {0};
-
-	assert_int_equal(zb_bwrap_args(&a, plan, &err), code);
-	if (!strstr(err.msg, word))
-		fail_msg("\"%s\" does not say \"%s\"", err.msg, word);
-	assert_null(a.args.v);
-	zb_test_plan_done(plan);
 }
 
 static void refuses_by_name(void **state)
@@ -469,6 +536,8 @@ int main(void)
 		cmocka_unit_test(directories_of_ours_end_read_only),
 		cmocka_unit_test(texts_wait_for_their_descriptor),
 		cmocka_unit_test(small_files_are_copied),
+		cmocka_unit_test(what_is_shown_gets_no_mount),
+		cmocka_unit_test(copies_lie_in_a_directory_of_ours),
 		cmocka_unit_test(refuses_copies_in_a_mount),
 		cmocka_unit_test(root_can_be_granted),
 		cmocka_unit_test(refuses_by_name),

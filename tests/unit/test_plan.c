@@ -2,6 +2,8 @@
  * refusals with their whole text, notices, environment. */
 #include "fake_host.h"
 
+#include "resolve.h"
+
 #define STRICT "strict"
 #define P      "/home/u/src/app"
 
@@ -61,9 +63,8 @@ static const struct {
 	  "  data    rwcxl " BOX "/data",
 	  "  pin     rwcxl /home/u/.local = " BOX "/home/.local",
 	  "  pin     rwcxl " ZOT " = " BOX "/home/.local/state/zot",
-	  "  pin     rwcxl " ZOT "/extensions = " BOX
-	  "/home/.local/state/zot/extensions",
-	  "data_dir " BOX "/data", "state apart"}},
+	  "  dir     r---l " ZOT "/extensions", "data_dir " BOX "/data",
+	  "state apart"}},
 	{STRICT,
 	 NULL,
 	 NULL,
@@ -98,12 +99,43 @@ static const struct {
 	  "  pin     rwcxl /home/u/.cache = " BOX "/home/.cache",
 	  "  pin     rwcxl /home/u/bin = " BOX "/home/bin",
 	  "  pin     rwcxl /home/u/.local = " BOX "/home/.local", NULL}},
+	/* ... also of a project of which nothing is carved */
+	{"standard",
+	 NULL,
+	 "/home/u",
+	 NULL,
+	 false,
+	 {"  home    rwcxl /home/u = " BOX "/home",
+	  "  pin     rwcxl /home/u/.npm = " BOX "/home/.npm", NULL}},
 	{STRICT,
-	 NULL,
-	 NULL,
+	 "{\"fs\":{\"deny\":[\"${project}/.env\"]}}",
+	 "/home/u",
 	 NULL,
 	 false,
 	 {"  pin     rwcxl /home/u/.npm = " BOX "/home/.npm", NULL}},
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}/*.c\"]}}",
+	 "/home/u",
+	 NULL,
+	 false,
+	 {"  pin     rwcxl /home/u/.npm = " BOX "/home/.npm", NULL}},
+	{STRICT,
+	 "{\"fs\":{\"write\":[\"${project}/notes.txt\"]}}",
+	 "/home/u",
+	 NULL,
+	 false,
+	 {"  pin     rwcxl /home/u/.npm = " BOX "/home/.npm", NULL}},
+	/* a scope under which nothing is ever carved needs none */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}\"],\"exec\":[\"git\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l " P,
+	  "  pin     rwcxl /home/u/src = " BOX "/home/src",
+	  "!  pin     rwcxl /home/u/.npm = " BOX "/home/.npm",
+	  "!  pin     rwcxl /home/u/.cache = " BOX "/home/.cache",
+	  "  pin     rwcxl /home/u/.local = " BOX "/home/.local", NULL}},
 	/* no other directory in it may be read by the kernel's leave */
 	{"standard",
 	 "{\"fs\":{\"read\":[\"~/dotfiles/config\"]}}",
@@ -971,7 +1003,7 @@ static void invariants(void **state)
 	}
 }
 
-/* ... unless more is granted than reading, or another place is around. */
+/* ... unless it may be written, or another place is around. */
 static void small_files_are_copied(void **state)
 {
 	static const struct {
@@ -980,10 +1012,11 @@ static void small_files_are_copied(void **state)
 		bool copied;
 	} rows[] = {
 		{NULL, "/etc/hosts", 0, true},
-		{NULL, "/etc/hosts", 16384, true},
-		{NULL, "/etc/hosts", 16385, false},
-		{NULL, "/etc/passwd", 16385, true},
-		{NULL, "/usr/bin/env", 0, false},
+		{NULL, "/etc/hosts", ZB_COPY_MAX, true},
+		{NULL, "/etc/hosts", ZB_COPY_MAX + 1, false},
+		{NULL, "/etc/passwd", ZB_COPY_MAX + 1, true},
+		{NULL, "/usr/bin/env", 0, true},
+		{NULL, "/usr/bin/env", ZB_COPY_MAX + 1, false},
 		{NULL, "/usr/bin/python3.11", 0, false},
 		{"{\"fs\":{\"read\":[\"/etc/hosts\"]}}", "/etc/hosts", 0, true},
 		{"{\"fs\":{\"read\":[\"/etc\"]}}", "/etc/passwd", 0, false},
@@ -1003,6 +1036,129 @@ static void small_files_are_copied(void **state)
 		assert_true(place >= 0);
 		assert_string_equal(p.places[place].path, rows[i].path);
 		assert_int_equal(p.places[place].copied, rows[i].copied);
+		zb_plan_done(&p);
+		fake_done(&s);
+	}
+}
+
+/* An instance that is not loose runs: so this one is not, whatever its scope.
+ */
+static void a_held_home_stays_held(void **state)
+{
+	(void)state;
+	for (int held = 0; held < 2; held++) {
+		struct fake_setup s;
+		struct zb_plan p;
+		int i;
+
+		setup(&s, STRICT, NULL);
+		s.facts.held_home = held;
+		assert_int_equal(fake_plan(&s, &p), 0);
+		assert_int_equal(p.loose_home, !held);
+		i = zb_plan_place(&p, "/home/u/.cache");
+		assert_int_equal(p.places[i].kind,
+				 held ? ZB_PLACE_PIN : ZB_PLACE_HOME);
+		zb_plan_done(&p);
+		fake_done(&s);
+	}
+}
+
+/* A file with more rights than what is around it has a mount of its own only
+ * where it, or that, may be changed, or the broker has a say. */
+static void what_is_shown_anyway_is_no_mount(void **state)
+{
+	static const struct {
+		const char *over, *path;
+		bool shown;
+	} rows[] = {
+		{NULL, "/usr/share/few/a", true},
+		{"{\"fs\":{\"read\":[\"~/src\"],\"exec\":[\"~/src/app/run.sh\"]}}",
+		 P "/run.sh", true},
+		{"{\"fs\":{\"read\":[\"~/src\"],"
+		 "\"write\":[\"~/src/app/notes.txt\"]}}",
+		 P "/notes.txt", false},
+		{"{\"fs\":{\"read\":[\"~/src\"],\"exec\":[\"~/src/app/run.sh\"],"
+		 "\"deny\":[\"~/src/other/x.txt\"]}}",
+		 P "/run.sh", false},
+		{"{\"fs\":{\"read\":[\"~/src\"],\"exec\":[\"~/src/app/sub\"]}}",
+		 P "/sub", false},
+		{NULL, EXT "/extension.json", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+		int place;
+
+		setup(&s, STRICT, rows[i].over);
+		s.base[6] = need("/usr/share/few", ZB_MAY_READ | ZB_MAY_LIST,
+				 "runtimes/base.json");
+		s.base[7] = need("/usr/share/few/a", READ_EXEC,
+				 "runtimes/base.json");
+		s.facts.n_base_needs = 8;
+		assert_int_equal(fake_plan(&s, &p), 0);
+		place = zb_plan_place(&p, rows[i].path);
+		assert_string_equal(p.places[place].path, rows[i].path);
+		assert_int_equal(p.places[place].shown, rows[i].shown);
+		zb_plan_done(&p);
+		fake_done(&s);
+	}
+}
+
+/* A small directory of the system is made of copies and links. */
+static void small_directories_are_unfolded(void **state)
+{
+	static const char dir[] = "/usr/share/few";
+	static const struct {
+		const char *over;
+		uint64_t size;
+		bool list, more, unfolded;
+	} rows[] = {
+		{NULL, 5, true, false, true},
+		{NULL, 5, false, false, false},
+		{NULL, 5, true, true, false}, /* a thirteenth name */
+		{NULL, ZB_COPY_BYTES / 2, true, false, true},
+		{NULL, ZB_COPY_BYTES / 2 + 1, true, false, false},
+		{"{\"fs\":{\"read\":[\"/usr/share\"]}}", 5, true, false, false},
+		{"{\"fs\":{\"exec\":[\"/usr/share/few/a\"]}}", 5, true, false,
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		zb_auto(free) char *text = NULL;
+		struct zb_buf b = {0};
+		struct fake_setup s;
+		struct zb_plan p;
+
+		setup(&s, STRICT, rows[i].over);
+		s.fake.size = rows[i].size;
+		s.fake.names = rows[i].more ? 9 : 0;
+		s.facts.list = rows[i].list ? fake_list : NULL;
+		s.base[6] = need(dir, ZB_MAY_READ | ZB_MAY_LIST,
+				 "runtimes/base.json");
+		s.facts.n_base_needs = 7;
+		assert_int_equal(fake_plan(&s, &p), 0);
+		assert_true(keeps_order(&p));
+		zb_plan_print(&p, &b);
+		text = zb_buf_steal(&b);
+		assert_int_equal(
+			has_line(text, "  dir     r---l /usr/share/few"),
+			rows[i].unfolded);
+		if (rows[i].unfolded) {
+			int a = zb_plan_place(&p, "/usr/share/few/a");
+
+			assert_true(p.places[a].copied);
+			assert_true(has_line(
+				text, "  system  r---- /usr/share/few/a"));
+			assert_true(has_line(
+				text, "  system  r---- /usr/share/few/sub/b"));
+			assert_true(has_line(
+				text, "  dir     r---l /usr/share/few/sub"));
+			assert_true(has_line(
+				text, "  link    r---- /usr/share/few/l -> a"));
+		}
 		zb_plan_done(&p);
 		fake_done(&s);
 	}
@@ -1038,6 +1194,9 @@ int main(void)
 		cmocka_unit_test(accounts),
 		cmocka_unit_test(invariants),
 		cmocka_unit_test(small_files_are_copied),
+		cmocka_unit_test(a_held_home_stays_held),
+		cmocka_unit_test(what_is_shown_anyway_is_no_mount),
+		cmocka_unit_test(small_directories_are_unfolded),
 		cmocka_unit_test(each_path_is_looked_at_once),
 	};
 

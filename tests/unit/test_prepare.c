@@ -499,7 +499,7 @@ static void a_stub_in_the_way(void **state)
 	zb_prepared_done(&f.p);
 	{
 		zb_auto(free) char *made =
-			in(f.t, "home/state/zotbox/w/home/state/extensions/w");
+			in(f.t, "home/state/zotbox/w/home/state/extensions");
 		zb_auto(free) char *top =
 			in(f.t, "home/state/zotbox/w/home/state");
 		zb_auto(free) char *rm = zb_strf("rm -r '%s'", top);

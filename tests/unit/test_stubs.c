@@ -86,6 +86,21 @@ static void add_all(struct fixture *f)
 	add(f, ZB_PLACE_GRANT, "/h/.vm/lib/sub", zb_strdup("/x/y"), NULL, true);
 }
 
+static int start(struct fixture *f, int locks[2], struct zb_error *err)
+{
+	struct zb_stubs_state state;
+	int rc = zb_stubs_lock(f->box, locks, &state, err);
+
+	if (!rc)
+		rc = zb_stubs_make(&f->plan, f->box, locks, &state, err);
+	for (int i = 0; rc && i < 2; i++) {
+		if (locks[i] >= 0)
+			close(locks[i]);
+		locks[i] = -1;
+	}
+	return rc;
+}
+
 /* As if the mounts were made at once. */
 static int make(struct fixture *f, int *fd, struct zb_error *err)
 {
@@ -93,9 +108,9 @@ static int make(struct fixture *f, int *fd, struct zb_error *err)
 	int rc;
 
 	*err = (struct zb_error){0};
-	rc = zb_stubs_make(&f->plan, f->box, locks, err);
+	rc = start(f, locks, err);
 	*fd = locks[0];
-	if (locks[1] >= 0)
+	if (!rc)
 		close(locks[1]);
 	return rc;
 }
@@ -142,7 +157,7 @@ static void holds_the_names(void **state)
 	struct zb_error err;
 
 	add_all(&f);
-	assert_int_equal(zb_stubs_make(&f.plan, f.box, locks, &err), 0);
+	assert_int_equal(start(&f, locks, &err), 0);
 	assert_true(locks[1] > 2);
 	assert_int_equal(fcntl(locks[1], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -222,6 +237,67 @@ static void a_running_instance_keeps_its_stubs(void **state)
 	close(fd);
 	assert_int_equal(kind(&f, "home/.vm"), '-');
 	assert_int_equal(kind(&f, "home/more"), '-');
+	uproot(&f);
+}
+
+/* A start of an instance with a plan of that sort, in the way of no other.
+ * Return: its lock, or the error. */
+static int start_as(struct fixture *f, bool loose, bool carved,
+		    struct zb_error *err)
+{
+	int fd, rc;
+
+	roots(f);
+	f->plan.loose_home = loose;
+	for (size_t i = 0; i < f->plan.n_places; i++)
+		if (f->places[i].kind == ZB_PLACE_HOME)
+			f->places[i].brokered = carved;
+	rc = make(f, &fd, err);
+	return rc ? rc : fd;
+}
+
+/* One that could move mounts never runs beside one that has any to lose. */
+static void a_loose_home_excludes_a_carved_one(void **state)
+{
+	struct fixture f = plant(*state);
+	struct zb_stubs_state known;
+	struct zb_error err;
+	int locks[2], first, second;
+
+	first = start_as(&f, true, false, &err);
+	assert_true(first > 2);
+	assert_int_equal(start_as(&f, false, true, &err), ZB_EPOLICY);
+	assert_non_null(strstr(err.msg, "another instance of box"));
+	/* Another loose one may, and one that has rooms it does not need. */
+	second = start_as(&f, true, false, &err);
+	assert_true(second > 2);
+	close(first);
+	first = start_as(&f, false, false, &err);
+	assert_true(first > 2);
+	assert_int_equal(start_as(&f, false, true, &err), ZB_EPOLICY);
+	close(second);
+	/* What it is now is chosen by who is alone. */
+	assert_int_equal(start_as(&f, false, true, &err), ZB_EPOLICY);
+	close(first);
+	first = start_as(&f, false, true, &err);
+	assert_true(first > 2);
+	assert_int_equal(start_as(&f, true, false, &err), ZB_EPOLICY);
+	assert_int_equal(zb_stubs_lock(f.box, locks, &known, &err), 0);
+	assert_true(known.held_home && !known.alone);
+	close(locks[0]);
+	close(locks[1]);
+	second = start_as(&f, false, false, &err);
+	assert_true(second > 2);
+	close(first);
+	assert_int_equal(start_as(&f, true, false, &err), ZB_EPOLICY);
+	close(second);
+	assert_int_equal(zb_stubs_lock(f.box, locks, &known, &err), 0);
+	assert_true(!known.held_home && known.alone);
+	close(locks[0]);
+	close(locks[1]);
+	first = start_as(&f, true, false, &err);
+	assert_true(first > 2);
+	close(first);
 	uproot(&f);
 }
 
@@ -354,6 +430,7 @@ int main(void)
 		with_tmp(removes_what_is_needed_no_more),
 		with_tmp(a_filled_file_is_not_removed),
 		with_tmp(a_running_instance_keeps_its_stubs),
+		with_tmp(a_loose_home_excludes_a_carved_one),
 		with_tmp(nothing_is_made_through_a_link),
 		cmocka_unit_test_setup_teardown(wrong_kinds_are_in_the_way,
 						box_setup, tmp_teardown),
