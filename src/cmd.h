@@ -38,6 +38,7 @@ int zb_cmd_ext_trust(const struct zb_args *a);
 int zb_cmd_ext_untrust(const struct zb_args *a);
 int zb_cmd_ext_scope(const struct zb_args *a);
 int zb_cmd_ext_why(const struct zb_args *a);
+int zb_cmd_check(const struct zb_args *a);
 int zb_cmd_wrap(const struct zb_args *a);
 /* Beside its code: what its help says. */
 extern const struct zb_option zb_console_options[];

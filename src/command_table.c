@@ -61,6 +61,10 @@ static const struct zb_option doctor_options[] = {
 	{.name = "repair", .help = "write wrapped manifests afresh"},
 	{0},
 };
+static const struct zb_option check_options[] = {
+	{.name = "json", .help = "one JSON object"},
+	{0},
+};
 static const struct zb_option scope_options[] = {
 	{
 		.name = "effective",
@@ -137,6 +141,12 @@ static const char allow_more[] =
 	"limits.memory 256M, limits.tool_seconds 120\n"
 	"zotbox ext logs NAME --denials shows what was refused, each with the "
 	"line that allows it.";
+
+static const char check_more[] =
+	"Errors: the file is malformed (exit 2), nothing starts under it. "
+	"Warnings: what a start would refuse or leave out on this machine, what "
+	"opens very much, what has no effect; ${project} is the present "
+	"directory. All findings of all files are printed.";
 
 static const char why_more[] =
 	"NAME: an installed extension, or the path of one. OP as the records of "
@@ -283,6 +293,16 @@ const struct zb_command zb_commands[] = {
 		.min_args = 2,
 		.max_args = 3,
 		.run = zb_cmd_ext_why,
+	},
+	{
+		.name = "check",
+		.synopsis = "FILE... [--json]",
+		.help = "say what is wrong with scope files",
+		.more = check_more,
+		.options = check_options,
+		.min_args = 1,
+		.max_args = SIZE_MAX,
+		.run = zb_cmd_check,
 	},
 	{
 		.name = "wrap",
