@@ -486,6 +486,57 @@ def moved_mount(w, f):
     first.shutdown()
 
 
+@attempt("a mount of another instance, after its scope was changed")
+def changed_scope(w, f):
+    """Under a scope that denies nothing, ~/.cache is no mount: what another
+    instance has mounted in HOME could be moved into it. So no other has
+    anything there that is denied in part."""
+    os.symlink(f.ext, w.path("esc"))
+    w.install("esc")
+    scopes = w.zot_home + "/zotbox/esc/scope.json"
+    with open(scopes) as file:
+        strict = file.read()
+
+    def start():
+        p = w.wrap("esc")
+        p.handshake()
+        p.until("ready")
+        return p
+
+    def act(p, *argv):
+        p.send({"type": "tool_call", "id": "-".join(argv), "name": "act",
+                "args": {"argv": f.fill(argv)}})
+        return p.until("tool_result")["content"][0]["text"]
+
+    def write(text):
+        with open(scopes, "w") as file:
+            file.write(text)
+    first = start()
+    for argv in (["mkdir", "{home}/.cache"], ["mkdir", "{home}/a"],
+                 ["rename", "{home}/a", "{home}/.cache/a"]):
+        w.equal(act(first, *argv), "ok", "control: " + argv[0])
+    write(json.dumps({"zotbox": 1, "extends": "strict", "fs": {
+        "read": ["${project}"], "deny": ["${project}/.env"]}}))
+    second = w.wrap("esc")
+    w.equal(second.recv(), None, "attempt: says nothing")
+    w.equal(second.wait(), 3, "attempt: does not start")
+    w.contains(w.log("esc"), "another instance of esc runs under a scope that "
+               "denies nothing", "cause")
+    w.equal(first.shutdown(), 0, "the first ends")
+    second = start()
+    w.contains(act(second, "read", "{ok}"), "notes", "control: alone it may")
+    # The other way round: what starts beside it has ~/.cache as a mount.
+    write(strict)
+    first = start()
+    w.equal(act(first, "mkdir", "{home}/b"), "ok", "control: mkdir")
+    w.contains(act(first, "rename", "{home}/b", "{home}/.cache/b"), "EXDEV",
+               "attempt: into ~/.cache")
+    w.contains(act(first, "rename", "{project}", "{home}/.cache/app"),
+               "EXDEV", "attempt: the project into ~/.cache")
+    first.shutdown()
+    second.shutdown()
+
+
 @attempt("a tree that its removal would follow")
 def removal(w, f):
     v = f.vars
