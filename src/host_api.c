@@ -453,7 +453,7 @@ static bool panel(struct zb_buf *rest, const struct zb_json *j, const char *key)
 		quote(rest, id);
 		if (body.len > 2) {
 			zb_buf_addc(rest, ',');
-			zb_buf_add(rest, body.data + 1, body.len - 2);
+			zb_buf_add(rest, body.data + 1, body.len - 1);
 		} else {
 			zb_buf_addc(rest, '}');
 		}
