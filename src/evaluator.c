@@ -567,6 +567,26 @@ struct zb_finding zb_judge_query(const struct zb_plan *plan,
 	return deny(ZB_R_OTHER, -1, 0, ZB_FLOOR_NONE);
 }
 
+bool zb_plan_is_built_in(const struct zb_plan *plan, int place,
+			 const char *path)
+{
+	struct zb_query q = {.target = path, .place = place};
+	const struct zb_place *p = place_at(plan, place_of(plan, &q));
+	struct spelled s;
+
+	if (!p || !p->carved)
+		return false;
+	if (!spell(&s, path))
+		return true;
+	for (size_t i = 0; i < plan->n_denies; i++) {
+		const struct zb_deny *d = &plan->denies[i];
+
+		if (d->built_in && closes(d, &s, false) && counts(d, p))
+			return true;
+	}
+	return false;
+}
+
 static bool is_alike(const char *pattern, const struct spelled *a,
 		     const struct spelled *b)
 {

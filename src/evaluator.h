@@ -85,6 +85,11 @@ enum zb_verdict zb_evaluate_fast(const struct zb_plan *plan,
 bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
 		      const char *to, const struct zb_deny **why);
 
+/* Is the name @path, of the place with index @place, closed to changes by what
+ * is built in? */
+bool zb_plan_is_built_in(const struct zb_plan *plan, int place,
+			 const char *path);
+
 /* Is @path to be answered ENOENT without a record (runtime probes)? */
 bool zb_plan_is_quiet(const struct zb_plan *plan, const char *path);
 

@@ -187,6 +187,15 @@ void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,
  * to make it, in @out; else the answer is said. */
 bool zb_is_to_make(struct zb_call *c, struct zb_name *out);
 
+/* broker_meta.c: is @fd, a duplicate of the caller's, open for writing? Then
+ * writing was judged when it was opened. */
+bool zb_is_open_to_write(int fd);
+
+/* broker_tree.c: is nothing in the directory at @n, at most 200 000 names deep
+ * in it, closed by its name to everybody but the host? True of what is no
+ * directory. Takes its time: for a worker. */
+bool zb_tree_may_go(struct zb_call *c, const struct zb_name *n);
+
 /* Why set-id bits are refused everywhere. */
 #define ZB_NO_SET_ID "no set-id files: they would be the user's outside as well"
 /* Refuse to make @full with such a bit. */
@@ -210,10 +219,12 @@ void zb_call_truncate(struct zb_call *c); /* broker_meta.c */
 void zb_call_chmod(struct zb_call *c);
 void zb_call_fchmod(struct zb_call *c);
 void zb_call_chown(struct zb_call *c);
+void zb_call_fchown(struct zb_call *c);
 void zb_call_times(struct zb_call *c);
 void zb_call_setxattr(struct zb_call *c);
 void zb_call_fsetxattr(struct zb_call *c);
 void zb_call_removexattr(struct zb_call *c);
+void zb_call_fremovexattr(struct zb_call *c);
 void zb_call_getxattr(struct zb_call *c); /* broker_xattr.c */
 void zb_call_listxattr(struct zb_call *c);
 void zb_call_connect(struct zb_call *c); /* broker_net.c */

@@ -77,6 +77,14 @@ static bool is_host_device(struct zb_call *c)
 	return true;
 }
 
+bool zb_is_open_to_write(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_PATH) &&
+	       (flags & O_ACCMODE) != O_RDONLY;
+}
+
 /* In a place that may be written to a descriptor may be of a file that may only
  * be read. One without a name is nobody else's. Return: true if so, and
  * refused. */
@@ -86,7 +94,8 @@ static bool is_closed(struct zb_call *c)
 		zb_jail_mount(&c->b->jail, c->found.mnt);
 	struct stat st;
 
-	if (!m || !m->carved || fstat(c->found.fd, &st) || !st.st_nlink ||
+	if (!m || !m->carved || zb_is_open_to_write(c->found.fd) ||
+	    fstat(c->found.fd, &st) || !st.st_nlink ||
 	    zb_judge(c, ZB_OP_FS_META, &c->found) != ZB_DENY)
 		return false;
 	zb_refuse_found(c, ZB_OP_FS_META, &c->found, c->found.path,
@@ -276,20 +285,31 @@ void zb_call_fchmod(struct zb_call *c)
 }
 
 /* Only to itself: there is one user inside, and no other id has a meaning. */
-void zb_call_chown(struct zb_call *c)
+static void change_owner(struct zb_call *c)
 {
 	int i = c->row->mode;
 	uid_t uid = (uid_t)zb_arg_int(c, i);
 	gid_t gid = (gid_t)zb_arg_int(c, i + 1);
 
-	if (!may_change(c, false))
-		return;
 	if ((uid != (uid_t)-1 && uid != c->b->uid) ||
 	    (gid != (gid_t)-1 && gid != c->b->gid)) {
 		zb_say_errno(c, EPERM);
 		return;
 	}
 	zb_say_result(c, fchownat(c->found.fd, "", uid, gid, AT_EMPTY_PATH));
+}
+
+void zb_call_chown(struct zb_call *c)
+{
+	if (may_change(c, false))
+		change_owner(c);
+}
+
+/* Done here on our duplicate, as fchmod is: see there. */
+void zb_call_fchown(struct zb_call *c)
+{
+	if (writable_fd(c, zb_arg_int(c, 0)) && zb_may_act(c))
+		change_owner(c);
 }
 
 static bool from_timeval(const struct timeval tv[2], struct timespec ts[2])
@@ -409,4 +429,13 @@ void zb_call_fsetxattr(struct zb_call *c)
 		zb_say_result(c, fsetxattr(c->found.fd, name, value,
 					   (size_t)c->args[3],
 					   (int)(uint32_t)c->args[4]));
+}
+
+void zb_call_fremovexattr(struct zb_call *c)
+{
+	char name[XATTR_NAME];
+
+	if (attribute(c, name) && writable_fd(c, zb_arg_int(c, 0)) &&
+	    zb_may_act(c))
+		zb_say_result(c, fremovexattr(c->found.fd, name));
 }

@@ -148,6 +148,21 @@ static bool two_names(struct zb_call *c, enum zb_op op, enum zb_op op2,
 			      &c->found2, b);
 }
 
+static void stays(struct zb_call *c, const struct zb_name *n, const char *asked,
+		  const char *why)
+{
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = ZB_OP_FS_RENAME,
+			     .asked = asked,
+			     .target = n->path,
+			     .place = n->place,
+			     .is_dir = n->exists && S_ISDIR(n->mode),
+			     .exists = n->exists,
+			     .err = EXDEV,
+			     .why = why,
+		     });
+}
+
 /* Would names below the one be judged otherwise below the other? Then nothing
  * goes from here to there as a whole: mv then copies, and each name is judged.
  *
@@ -155,13 +170,10 @@ static bool two_names(struct zb_call *c, enum zb_op op, enum zb_op op2,
  * be replaced until the rename is made. And since only what keeps the verdict
  * on all names below it ever moves, nobody else's rename can undo what was
  * judged of a path meanwhile. Return: false if refused. */
-static bool may_move(struct zb_call *c, const struct zb_name *a,
-		     const struct zb_name *b)
+static bool keeps_names(struct zb_call *c, const struct zb_name *a,
+			const struct zb_name *b)
 {
-	static const char holds[] =
-		"a mount of the sandbox stands in it: it is not moved as a "
-		"whole";
-	char text[PATH_MAX];
+	char text[3 * PATH_MAX] = "a mount of the sandbox stands in it";
 	const struct zb_deny *d = NULL;
 	struct zb_broker *br = c->b;
 	bool yes = false;
@@ -172,23 +184,40 @@ static bool may_move(struct zb_call *c, const struct zb_name *a,
 				       b->path, &d);
 	if (d)
 		snprintf(text, sizeof(text),
-			 "%s: fs.deny %s: it closes names below the one that "
-			 "it does not close below the other; they are not "
-			 "moved as a whole, but can be copied",
+			 "%s: fs.deny %s closes other names below it than "
+			 "below %s",
 			 d->origin.file ? d->origin.file : "built in",
-			 d->pattern);
+			 d->pattern, a->path);
 	pthread_rwlock_unlock(&br->plan_lock);
 	if (!yes)
-		zb_refuse(c, &(struct zb_refusal){
-				     .op = ZB_OP_FS_RENAME,
-				     .asked = c->asked2,
-				     .target = b->path,
-				     .place = b->place,
-				     .exists = b->exists,
-				     .err = EXDEV,
-				     .why = d ? text : holds,
-			     });
+		stays(c, b, c->asked2, text);
 	return yes;
+}
+
+/* Return: false if answered, or to be called again on a worker. */
+static bool may_move(struct zb_call *c, const struct zb_name *a,
+		     const struct zb_name *b)
+{
+	static const char why[] =
+		"built in: below it are names that zot, git or an editor runs, "
+		"or more than can be looked at; it is not moved as a whole";
+	bool swap = zb_arg_flags(c) & RENAME_EXCHANGE;
+	const struct zb_jail_mount *m = zb_jail_mount(&c->b->jail, a->dir->mnt);
+
+	if (!keeps_names(c, a, b))
+		return false;
+	if (!m || !m->carved ||
+	    (!S_ISDIR(a->mode) && !(swap && S_ISDIR(b->mode))))
+		return true;
+	if (zb_say_later(c))
+		return false;
+	if (!zb_tree_may_go(c, a))
+		stays(c, a, c->asked, why);
+	else if (swap && !zb_tree_may_go(c, b))
+		stays(c, b, c->asked2, why);
+	else
+		return true;
+	return false;
 }
 
 static void rename_names(struct zb_call *c, const struct zb_name *a,
@@ -217,6 +246,11 @@ void zb_call_rename(struct zb_call *c)
 		return;
 	if (a.dir->mnt != b.dir->mnt) {
 		zb_say_errno(c, EXDEV);
+		return;
+	}
+	/* mv(1) asks so first: no refusal of ours, whatever stands there. */
+	if (zb_arg_flags(c) == RENAME_NOREPLACE && a.exists && b.exists) {
+		zb_say_errno(c, EEXIST);
 		return;
 	}
 	/* An absent name is judged as one that would be made. */
@@ -265,14 +299,16 @@ static bool link_source(struct zb_call *c, uint32_t flags)
 	return false;
 }
 
-/* Of a file that was made without a name only the new name is judged. Another
- * must be open to all that the new name will be: what may only be read would
- * be written through it. In *@op what to name if it is no. */
+/* Of a file that was made without a name, or is open for writing (and so was
+ * judged before), only the new name is judged. Another must be open to all that
+ * the new name will be: what may only be read would be written through it. In
+ * *@op what to name if it is no. */
 static enum zb_verdict judge_source(struct zb_call *c, enum zb_op *op)
 {
 	struct stat st;
 
-	if (!fstat(c->found.fd, &st) && !st.st_nlink)
+	if (zb_is_open_to_write(c->found.fd) ||
+	    (!fstat(c->found.fd, &st) && !st.st_nlink))
 		return ZB_ALLOW;
 	*op = ZB_OP_FS_READ;
 	if (zb_judge(c, ZB_OP_FS_READ, &c->found) == ZB_DENY)

@@ -282,10 +282,17 @@ static void settle(struct zb_plan *p)
 {
 	qsort(p->places, p->n_places, sizeof(*p->places), by_path);
 	for (size_t i = 0; i < p->n_places; i++)
-		for (size_t k = 0; k < p->n_places; k++)
-			if (i != k && p->places[k].carved &&
-			    zb_path_below(p->places[k].path, p->places[i].path))
-				p->places[i].brokered = !p->places[i].carved;
+		for (size_t k = 0; k < p->n_places; k++) {
+			struct zb_place *out = &p->places[i];
+			const struct zb_place *in = &p->places[k];
+
+			if (i == k || !in->carved || out->carved ||
+			    !zb_path_below(in->path, out->path))
+				continue;
+			out->brokered = true;
+			out->brokered_writes |=
+				(in->rights & ZB_MAY_WRITE) != 0;
+		}
 }
 
 static void on_denial(void *ctx, struct zb_denial *d)

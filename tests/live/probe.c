@@ -6,6 +6,8 @@
  *	swap N GOOD BAD	 -> how often an open of a path that another thread
  *			    keeps rewriting gave the content of BAD, of GOOD
  *	links N LINK A B -> likewise, another thread exchanging two links
+ *	makes N GOOD BAD -> how many files were made at such a path
+ *	below N LINK A B NAME -> how many directories LINK/NAME, likewise
  *	opens N PATH	 -> how many of N opens worked, nanoseconds for all
  *	names N PATH	 -> likewise stat
  *	quick N PATH	 -> N children that open PATH and end at once
@@ -161,6 +163,27 @@ static void do_links(const char *line)
 	printf("%d %d\n", r.bad, r.good);
 }
 
+static void do_makes(const char *line)
+{
+	char good[4096], bad[4096];
+	int n = 0, made = -1;
+
+	if (sscanf(line, "%d %4095s %4095s", &n, good, bad) == 3)
+		made = race_make(n, good, bad);
+	printf("%d 0\n", made);
+}
+
+static void do_below(const char *line)
+{
+	char link[4096], a[4096], b[4096], name[256];
+	int n = 0, made = -1;
+
+	if (sscanf(line, "%d %4095s %4095s %4095s %255s", &n, link, a, b,
+		   name) == 5)
+		made = race_make_below(n, link, a, b, name);
+	printf("%d 0\n", made);
+}
+
 static void do_run(const char *line)
 {
 	int status = system(line);
@@ -260,6 +283,7 @@ static void obey(char *line)
 		{"swap ", do_swap},   {"links ", do_links},
 		{"run ", do_run},     {"refused ", do_refused},
 		{"knock ", do_knock}, {"clog ", do_clog},
+		{"makes ", do_makes}, {"below ", do_below},
 	};
 
 	if (!strncmp(line, "call ", 5)) {

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,6 +105,64 @@ static inline void race_links(int n, const char *link, const char *a,
 		race_open(link, out);
 	atomic_store(&r.stop, 1);
 	pthread_join(t, NULL);
+}
+
+/* A file made at a path that flips, and removed again. What is made at @bad
+ * stays if nobody may remove it. */
+static inline int race_make(int n, const char *good, const char *bad)
+{
+	static struct race r;
+	pthread_t t;
+	int made = 0;
+
+	if (strlen(good) != strlen(bad))
+		return -1;
+	memset(&r, 0, sizeof(r));
+	strcpy(r.path, good);
+	r.good = good;
+	r.bad = bad;
+	pthread_create(&t, NULL, race_flip, &r);
+	for (int i = 0; i < n; i++) {
+		int fd = (int)syscall(SYS_openat, AT_FDCWD, r.path,
+				      O_CREAT | O_WRONLY, 0644);
+
+		if (fd < 0)
+			continue;
+		made++;
+		close(fd);
+		unlink(good);
+	}
+	atomic_store(&r.stop, 1);
+	pthread_join(t, NULL);
+	return made;
+}
+
+/* Directories made at LINK/@name, where LINK is now one to @a and now one to
+ * @b. */
+static inline int race_make_below(int n, const char *link, const char *a,
+				  const char *b, const char *name)
+{
+	static struct race r;
+	static char other[4096], path[4096], mine[4096];
+	pthread_t t;
+	int made = 0;
+
+	memset(&r, 0, sizeof(r));
+	snprintf(other, sizeof(other), "%.4000s-other", link);
+	snprintf(path, sizeof(path), "%.2000s/%.2000s", link, name);
+	snprintf(mine, sizeof(mine), "%.2000s/%.2000s", a, name);
+	if (symlink(a, link) || symlink(b, other))
+		return -1;
+	r.good = link;
+	r.bad = other;
+	pthread_create(&t, NULL, race_exchange, &r);
+	for (int i = 0; i < n; i++) {
+		made += !mkdir(path, 0755);
+		rmdir(mine);
+	}
+	atomic_store(&r.stop, 1);
+	pthread_join(t, NULL);
+	return made;
 }
 
 #endif
