@@ -16,10 +16,11 @@ import suite
 import talk
 import zbtest
 from driver_console import Console
+from driver_host import Host
 
 # Played again with a fault.
 CONTROLS = ("tide, rpc", "sentry, json")
-HOSTS = {"console": Console}
+HOSTS = {"console": Console, "host": Host}
 
 
 def runs(path):
