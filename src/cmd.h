@@ -26,6 +26,7 @@ int zb_cmd_out(const void *p, size_t n);
 /* The commands, as rows of the table. Return: exit code. */
 int zb_cmd_ext_list(const struct zb_args *a);
 int zb_cmd_ext_install(const struct zb_args *a);
+int zb_cmd_ext_update(const struct zb_args *a);
 int zb_cmd_ext_remove(const struct zb_args *a);
 int zb_cmd_ext_unwrap(const struct zb_args *a);
 int zb_cmd_ext_enable(const struct zb_args *a);

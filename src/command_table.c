@@ -36,6 +36,15 @@ static const struct zb_option install_options[] = {
 	{.name = "allow-http", .help = "clone over plain http"},
 	{0},
 };
+static const struct zb_option update_options[] = {
+	{
+		.name = "yes",
+		.letter = 'y',
+		.help = "take the new code; what it may do stays as it is",
+	},
+	{.name = "allow-http", .help = "clone over plain http"},
+	{0},
+};
 static const struct zb_option remove_options[] = {
 	{.name = "yes", .letter = 'y', .help = "do not ask"},
 	{0},
@@ -127,6 +136,11 @@ static const char install_more[] =
 	"A PATH is a directory with an extension.json. observe needs network "
 	"grants and cannot start in this version.";
 
+static const char update_more[] =
+	"From the PATH or GIT-URL that it was installed from; without NAME, "
+	"everything that zotbox installed. Scope, home and data are kept, and "
+	"nothing more is granted without a question on a terminal.";
+
 static const char doctor_more[] =
 	"Each extension is started once, confined, to see that it loads. Exit: "
 	"5 if one is in trouble, 4 if this host cannot build the sandbox.";
@@ -181,6 +195,16 @@ const struct zb_command zb_commands[] = {
 		.min_args = 1,
 		.max_args = 1,
 		.run = zb_cmd_ext_install,
+	},
+	{
+		.name = "ext update",
+		.synopsis = "[NAME...] [--yes]",
+		.help = "fetch again; show what is new in code and in what it "
+			"asks for, and ask",
+		.more = update_more,
+		.options = update_options,
+		.max_args = SIZE_MAX,
+		.run = zb_cmd_ext_update,
 	},
 	{
 		.name = "ext remove",

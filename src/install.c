@@ -2,6 +2,7 @@
  * of steps that makes a kill harmless. Nothing of the extension is run. */
 #include "config.h"
 
+#include "bring.h"
 #include "chain.h"
 #include "cleanup.h"
 #include "discover.h"
@@ -38,13 +39,12 @@ static const char *const described[] = {"manifest.json", "lock.json",
 struct job {
 	const struct zb_store *store;
 	const struct zb_install_request *req;
-	struct zb_source source;
+	struct zb_brought in;
 	struct zb_staging stage;
 	char *stage_ext, *stage_box;
 	char *box, *ext; /* where they go */
 	int name_lock;
-	struct zb_manifest manifest;
-	struct zb_buf shipped, scope;
+	struct zb_buf scope;
 	char *policy;		 /* what the scope extends */
 	bool left_over, adopted; /* there was a box; it is kept */
 	bool placed;		 /* the box is, with the mark in it */
@@ -66,9 +66,7 @@ void zb_installed_done(struct zb_installed *i)
 
 static void job_done(struct job *j)
 {
-	zb_source_done(&j->source);
-	zb_manifest_done(&j->manifest);
-	zb_buf_done(&j->shipped);
+	zb_brought_done(&j->in);
 	zb_buf_done(&j->scope);
 	for (size_t i = 0; i < N_DESCRIBED; i++)
 		zb_buf_done(&j->was[i]);
@@ -87,39 +85,9 @@ static int no_memory(struct zb_error *err)
 static int check_stop(const struct job *j, struct zb_error *err)
 {
 	return j->req->stop && *j->req->stop
-		       ? zb_fail_sys(err, EINTR, "install %s", j->source.shown)
+		       ? zb_fail_sys(err, EINTR, "install %s",
+				     j->in.source.shown)
 		       : 0;
-}
-
-/* A file of a small known size below @dir; absent is empty. */
-static int slurp(const char *dir, const char *name, struct zb_buf *out,
-		 bool *found, struct zb_error *err)
-{
-	zb_auto(free) char *path = zb_strf("%s/%s", dir, name);
-	struct zb_error e = {0};
-
-	*found = false;
-	if (!path)
-		return no_memory(err);
-	if (zb_read_file(path, FILE_MAX, out, &e)) {
-		if (e.sys == ENOENT)
-			return 0;
-		if (err)
-			*err = e;
-		return e.code;
-	}
-	*found = true;
-	return 0;
-}
-
-static int put(const char *dir, const char *name, const struct zb_buf *b,
-	       unsigned mode, struct zb_error *err)
-{
-	zb_auto(free) char *path = zb_strf("%s/%s", dir, name);
-
-	return path ? zb_write_file_atomic(path, zb_buf_str(b), b->len, mode,
-					   err)
-		    : no_memory(err);
 }
 
 /* ---- the files ----------------------------------------------------------- */
@@ -132,12 +100,12 @@ static int check_source(const struct job *j, struct zb_error *err)
 
 	if (!boxes)
 		return no_memory(err);
-	if (j->source.kind == ZB_SOURCE_PATH &&
-	    zb_path_below(boxes, j->source.dir))
+	if (j->in.source.kind == ZB_SOURCE_PATH &&
+	    zb_path_below(boxes, j->in.source.dir))
 		return zb_fail(err, ZB_EPOLICY,
 			       "%s holds the place where extensions are "
 			       "installed, %s",
-			       j->source.shown, boxes);
+			       j->in.source.shown, boxes);
 	return 0;
 }
 
@@ -162,105 +130,20 @@ static int make_stage(struct job *j, struct zb_error *err)
 	return 0;
 }
 
-static int copy_from(struct job *j, const char *from, struct zb_installed *out,
-		     struct zb_error *err)
-{
-	struct zb_tree_copy c = {
-		.stop = j->req->stop,
-		.progress = j->req->progress,
-		.ctx = j->req->ctx,
-	};
-	int rc = zb_tree_copy(from, j->stage_ext, &c, err);
-
-	if (!rc && zb_strv_copy(&out->warnings, &c.warnings))
-		rc = no_memory(err);
-	if (!rc && c.git_left_out && j->source.kind == ZB_SOURCE_PATH &&
-	    zb_strv_addf(&out->warnings, ".git left out%s%s%s",
-			 j->source.commit ? " (source commit " : "",
-			 j->source.commit ? j->source.commit : "",
-			 j->source.commit ? " recorded)" : ""))
-		rc = no_memory(err);
-	zb_strv_done(&c.warnings);
-	return rc;
-}
-
 /* Bring the files into the stage. */
 static int fetch(struct job *j, struct zb_installed *out, struct zb_error *err)
 {
-	zb_auto(free) char *clone = zb_strf("%s/clone", j->stage.dir);
-	const char *from = j->source.dir;
-	int rc = clone ? 0 : no_memory(err);
-
-	if (!rc && j->source.kind == ZB_SOURCE_GIT) {
-		rc = zb_source_clone(&j->source, clone, CLONE_SECONDS,
-				     j->req->stop, err);
-		from = clone;
-	}
-	if (!rc)
-		rc = copy_from(j, from, out, err);
-	if (!rc && zb_source_submodules(j->stage_ext, &out->warnings))
-		rc = no_memory(err);
-	return rc;
-}
-
-/* Links of the stage were judged: what is there is inside. */
-static bool has_theme(const char *dir)
-{
-	static const char *const names[] = {"theme.json", "themes/theme.json"};
-	struct stat st;
-
-	for (size_t i = 0; i < ZB_ARRAY_LEN(names); i++) {
-		zb_auto(free) char *path = zb_strf("%s/%s", dir, names[i]);
-
-		if (path && !stat(path, &st) && S_ISREG(st.st_mode))
-			return true;
-	}
-	return false;
-}
-
-/* A theme that is named by its path lies inside, whatever is there later. */
-static int check_theme(const struct job *j, struct zb_error *err)
-{
-	const char *theme = j->manifest.theme;
-	struct zb_buf shown = {0};
-
-	if (!theme || (theme[0] != '/' && theme[0] != '~' &&
-		       !strstr(theme, "..") && !strchr(theme, '\\')))
-		return 0;
-	zb_text_escape(&shown, theme, strlen(theme), 200);
-	zb_fail(err, ZB_EPOLICY,
-		"refused: extension.json: theme \"%s\" may lie outside the "
-		"extension",
-		zb_buf_str(&shown));
-	zb_buf_done(&shown);
-	return ZB_EPOLICY;
-}
-
-/* The manifest as shipped: its bytes and what they mean. */
-static int read_manifest(struct job *j, struct zb_error *err)
-{
-	bool found;
-	int rc =
-		slurp(j->stage_ext, "extension.json", &j->shipped, &found, err);
+	const struct zb_bringing how = {.stop = j->req->stop,
+					.progress = j->req->progress,
+					.ctx = j->req->ctx};
+	int rc = zb_bring(&j->in, j->stage_ext, j->stage.dir, &how,
+			  &out->warnings, err);
 
 	if (rc)
 		return rc;
-	if (!found)
-		return zb_fail(err, ZB_EUSAGE,
-			       "%s: source lacks extension.json",
-			       j->source.shown);
-	rc = zb_manifest_parse(&j->manifest, zb_buf_str(&j->shipped),
-			       j->shipped.len, has_theme(j->stage_ext), err);
-	if (rc)
-		return zb_wrap(err, "extension.json"), rc;
-	if (j->manifest.wrapped)
-		return zb_fail(err, ZB_EPOLICY,
-			       "%s is what zotbox made of \"%s\" when it was "
-			       "installed; install it from where it came",
-			       j->source.shown, j->manifest.name);
-	j->box = zb_store_box(j->store, j->manifest.name, "");
-	j->ext = zb_strf("%s/%s", j->store->extensions, j->manifest.name);
-	return j->box && j->ext ? check_theme(j, err) : no_memory(err);
+	j->box = zb_store_box(j->store, j->in.manifest.name, "");
+	j->ext = zb_strf("%s/%s", j->store->extensions, j->in.manifest.name);
+	return j->box && j->ext ? 0 : no_memory(err);
 }
 
 /* ---- the name ------------------------------------------------------------ */
@@ -273,16 +156,16 @@ static int lock_name(struct job *j, struct zb_error *err)
 	     ms += LOCK_STEP_MS) {
 		rc = check_stop(j, err);
 		if (!rc)
-			rc = zb_store_lock(j->store, j->manifest.name, true,
+			rc = zb_store_lock(j->store, j->in.manifest.name, true,
 					   LOCK_STEP_MS, &j->name_lock, err);
 	}
 	/* Somebody may have been killed since we looked. */
-	return rc ? rc : zb_undo_marked(j->store, j->manifest.name, err);
+	return rc ? rc : zb_undo_marked(j->store, j->in.manifest.name, err);
 }
 
 static int is_installed(const struct job *j, struct zb_error *err)
 {
-	const char *name = j->manifest.name;
+	const char *name = j->in.manifest.name;
 	zb_auto(free) char *lock = zb_store_box(j->store, name, "lock.json");
 	struct zb_found f = {0};
 	struct zb_lock l = {0};
@@ -319,7 +202,7 @@ static int check_free(struct job *j, struct zb_error *err)
 	return zb_fail(err, ZB_EPOLICY,
 		       "an earlier \"%s\" left its scope, home and data in %s; "
 		       "say --fresh to delete them or --adopt to keep them",
-		       j->manifest.name, j->box);
+		       j->in.manifest.name, j->box);
 }
 
 /* ---- the scope ----------------------------------------------------------- */
@@ -425,7 +308,7 @@ static int scope_adopted(struct job *j, struct zb_error *err)
 {
 	struct zb_scope s = {0};
 	bool found;
-	int rc = slurp(j->box, "scope.json", &j->scope, &found, err);
+	int rc = zb_slurp(j->box, "scope.json", &j->scope, &found, err);
 
 	if (rc || !found)
 		return rc;
@@ -440,7 +323,8 @@ static int scope_adopted(struct job *j, struct zb_error *err)
 			     "--adopt keeps the scope of the earlier \"%s\", "
 			     "which extends \"%s\"; leave %s out, or say "
 			     "--fresh",
-			     j->manifest.name, s.extends ? s.extends : "strict",
+			     j->in.manifest.name,
+			     s.extends ? s.extends : "strict",
 			     j->req->scope_file ? "--scope" : "--policy");
 	} else {
 		free(j->policy);
@@ -491,78 +375,6 @@ static int make_scope(struct job *j, struct zb_error *err)
 
 /* ---- into place ---------------------------------------------------------- */
 
-static char *now_rfc3339(void)
-{
-	struct timespec t;
-	struct zb_buf b = {0};
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	zb_time_rfc3339((int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, &b);
-	return zb_buf_steal(&b);
-}
-
-static int write_lock(struct job *j, struct zb_error *err)
-{
-	zb_auto(free) char *path = zb_strf("%s/lock.json", j->stage_box);
-	zb_auto(free) char *shipped = zb_strf("%s/manifest.json", j->stage_box);
-	struct zb_lock l = {0};
-	int rc;
-
-	if (!path || !shipped)
-		return no_memory(err);
-	rc = zb_lock_make(&l, j->stage_ext, shipped, err);
-	if (rc)
-		return rc;
-	l.source = zb_strdup(j->source.shown);
-	l.commit = zb_strdup(j->source.commit);
-	l.policy = zb_strdup(j->policy);
-	l.installed = now_rfc3339();
-	rc = zb_lock_write(&l, path, err);
-	zb_lock_done(&l);
-	return rc;
-}
-
-static int wrapped_text(const struct zb_manifest *m, struct zb_buf *out,
-			struct zb_error *err)
-{
-	zb_auto(free) char *self = zb_own_program();
-	int rc;
-
-	if (!self)
-		return zb_fail(err, ZB_ESYS,
-			       "the path of this program cannot be found");
-	rc = zb_manifest_wrap(out, m, self);
-	if (rc == ZB_EUSAGE)
-		return zb_fail(err, rc,
-			       "%s: the path of this program is not UTF-8, and "
-			       "a manifest cannot name it",
-			       self);
-	return rc ? no_memory(err) : 0;
-}
-
-/* The mode of a manifest that takes the place of @path. */
-static unsigned manifest_mode(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) ? 0644 : (st.st_mode & 0644) | 0600;
-}
-
-static int put_wrapped(struct job *j, struct zb_error *err)
-{
-	zb_auto(free) char *path = zb_strf("%s/extension.json", j->stage_ext);
-	struct zb_buf wrapped = {0};
-	int rc = path ? wrapped_text(&j->manifest, &wrapped, err)
-		      : no_memory(err);
-
-	if (!rc)
-		rc = zb_write_file_atomic(path, zb_buf_str(&wrapped),
-					  wrapped.len, manifest_mode(path),
-					  err);
-	zb_buf_done(&wrapped);
-	return rc;
-}
-
 /* Everything the box holds, and the wrapped manifest, in the stage. */
 static int fill_stage(struct job *j, struct zb_error *err)
 {
@@ -572,15 +384,16 @@ static int fill_stage(struct job *j, struct zb_error *err)
 
 	if (!data || !home)
 		return no_memory(err);
-	rc = put(j->stage_box, "manifest.json", &j->shipped, 0600, err);
+	rc = zb_put(j->stage_box, "manifest.json", &j->in.shipped, 0600, err);
 	if (!rc)
-		rc = put(j->stage_box, "scope.json", &j->scope, 0600, err);
+		rc = zb_put(j->stage_box, "scope.json", &j->scope, 0600, err);
 	if (!rc)
-		rc = write_lock(j, err);
+		rc = zb_write_lock(&j->in, j->stage_ext, j->stage_box,
+				   j->policy, NULL, err);
 	if (!rc && (mkdir(data, 0700) || mkdir(home, 0700)))
 		rc = zb_fail_sys(err, errno, "mkdir in %s", j->stage_box);
-	if (!rc && j->manifest.exec)
-		rc = put_wrapped(j, err);
+	if (!rc)
+		rc = zb_put_wrapped(&j->in.manifest, j->stage_ext, err);
 	if (!rc)
 		rc = zb_mark(j->stage_box, j->stage_ext, false, err);
 	return rc;
@@ -592,7 +405,8 @@ static int adopt_box(struct job *j, struct zb_error *err)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < N_DESCRIBED; i++)
-		rc = slurp(j->box, described[i], &j->was[i], &j->had[i], err);
+		rc = zb_slurp_large(j->box, described[i], &j->was[i],
+				    &j->had[i], err);
 	if (!rc)
 		rc = zb_mark(j->box, j->stage_ext, true, err);
 	j->placed = !rc;
@@ -600,9 +414,10 @@ static int adopt_box(struct job *j, struct zb_error *err)
 		struct zb_buf b = {0};
 		bool found;
 
-		rc = slurp(j->stage_box, described[i], &b, &found, err);
+		rc = zb_slurp_large(j->stage_box, described[i], &b, &found,
+				    err);
 		if (!rc && found)
-			rc = put(j->box, described[i], &b, 0600, err);
+			rc = zb_put(j->box, described[i], &b, 0600, err);
 		zb_buf_done(&b);
 	}
 	return rc;
@@ -615,7 +430,7 @@ static void restore_adopted(struct job *j)
 			zb_strf("%s/%s", j->box, described[i]);
 
 		if (j->had[i])
-			put(j->box, described[i], &j->was[i], 0600, NULL);
+			zb_put(j->box, described[i], &j->was[i], 0600, NULL);
 		else if (path)
 			unlink(path);
 	}
@@ -628,8 +443,8 @@ static int place_box(struct job *j, struct zb_error *err)
 	if (j->adopted)
 		return adopt_box(j, err);
 	if (j->left_over)
-		rc = zb_staging_put_aside(&j->stage, j->store, j->manifest.name,
-					  err);
+		rc = zb_staging_put_aside(&j->stage, j->store,
+					  j->in.manifest.name, err);
 	if (!rc && rename(j->stage_box, j->box))
 		rc = zb_fail_sys(err, errno, "rename to %s", j->box);
 	j->placed = !rc;
@@ -655,7 +470,7 @@ static int place(struct job *j, struct zb_error *err)
 static void take_back(struct job *j)
 {
 	if (j->placed)
-		zb_undo_marked(j->store, j->manifest.name, NULL);
+		zb_undo_marked(j->store, j->in.manifest.name, NULL);
 	if (j->placed && j->adopted)
 		restore_adopted(j);
 }
@@ -680,7 +495,7 @@ static int rehearse(struct job *j, struct zb_installed *out,
 {
 	struct zb_prepared p = {0};
 	struct zb_target t = {
-		.name = j->manifest.name,
+		.name = j->in.manifest.name,
 		.mean_it = j->req->mean_it,
 		.held = true,
 	};
@@ -692,7 +507,7 @@ static int rehearse(struct job *j, struct zb_installed *out,
 	zb_prepared_done(&p);
 	/* Which project it will be is not known; that there is one is. */
 	return rc ? rc
-		  : zb_grant_try(j->store, j->manifest.name, &j->scope,
+		  : zb_grant_try(j->store, j->in.manifest.name, &j->scope,
 				 j->req->mean_it, true, err);
 }
 
@@ -718,14 +533,14 @@ static int grant(struct job *j, struct zb_installed *out,
 {
 	bool yes = j->req->yes && may_grant(j);
 	struct zb_buf all = {0};
-	int rc = zb_wishes_judge(&out->wishes, &all, j->store, j->manifest.name,
-				 &j->scope, requested, yes && j->req->mean_it,
-				 true, err);
+	int rc = zb_wishes_judge(&out->wishes, &all, j->store,
+				 j->in.manifest.name, &j->scope, requested,
+				 yes && j->req->mean_it, true, err);
 
 	if (!rc && !j->req->yes && may_grant(j) && asks(j, out))
 		yes = j->req->approve(j->req->ctx, out);
 	if (!rc && yes && out->wishes.n)
-		rc = put(j->box, "scope.json", &all, 0600, err);
+		rc = zb_put(j->box, "scope.json", &all, 0600, err);
 	for (size_t i = 0; !rc && yes && i < out->wishes.n; i++)
 		out->wishes.v[i].granted = !out->wishes.v[i].why_not;
 	zb_buf_done(&all);
@@ -738,7 +553,7 @@ static int try_out(struct job *j, struct zb_installed *out,
 	struct zb_strv requested = {0};
 	int rc = 0;
 
-	if (j->manifest.exec)
+	if (j->in.manifest.exec)
 		rc = rehearse(j, out, &requested, err);
 	if (!rc && requested.n)
 		rc = grant(j, out, &requested, err);
@@ -751,18 +566,18 @@ static int try_out(struct job *j, struct zb_installed *out,
 static int describe(struct job *j, struct zb_installed *out,
 		    struct zb_error *err)
 {
-	out->name = zb_strdup(j->manifest.name);
+	out->name = zb_strdup(j->in.manifest.name);
 	out->dir = zb_strdup(j->ext);
-	out->policy = zb_box_policy(j->store, j->manifest.name);
-	out->commit = zb_strdup(j->source.commit);
-	out->theme_only = !j->manifest.exec;
+	out->policy = zb_box_policy(j->store, j->in.manifest.name);
+	out->commit = zb_strdup(j->in.source.commit);
+	out->theme_only = !j->in.manifest.exec;
 	return out->name && out->dir && out->policy ? 0 : no_memory(err);
 }
 
 static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
 {
-	int rc = zb_source_parse(&j->source, j->req->source, j->req->allow_http,
-				 err);
+	int rc = zb_source_parse(&j->in.source, j->req->source,
+				 j->req->allow_http, err);
 
 	if (!rc)
 		rc = check_source(j, err);
@@ -770,8 +585,6 @@ static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
 		rc = make_stage(j, err);
 	if (!rc)
 		rc = fetch(j, out, err);
-	if (!rc)
-		rc = read_manifest(j, err);
 	if (!rc)
 		rc = lock_name(j, err);
 	if (!rc)
@@ -789,7 +602,7 @@ static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
 	if (!rc)
 		rc = check_stop(j, err);
 	if (!rc)
-		rc = zb_unmark(j->store, j->manifest.name, err);
+		rc = zb_unmark(j->store, j->in.manifest.name, err);
 	return rc;
 }
 
@@ -812,9 +625,9 @@ int zb_install(struct zb_installed *out, const struct zb_store *store,
 	rc = steps(&j, out, err);
 	if (rc)
 		take_back(&j);
-	zb_staging_end(&j.stage, store, j.manifest.name);
+	zb_staging_end(&j.stage, store, j.in.manifest.name);
 	if (rc) {
-		zb_forget_lock(store, j.manifest.name, j.name_lock);
+		zb_forget_lock(store, j.in.manifest.name, j.name_lock);
 		/* Only if they are empty, as they were not there before. */
 		if (j.made_ext)
 			rmdir(store->extensions);
@@ -882,7 +695,7 @@ static int put_installed(const struct zb_store *store, const char *name,
 			       "%s is no directory of its own: it is not what "
 			       "was installed",
 			       dir);
-	return zb_replace_file(store, path, b, manifest_mode(path), err);
+	return zb_replace_file(store, path, b, zb_manifest_mode(path), err);
 }
 
 int zb_rewrap(const struct zb_store *store, const char *name, bool enabled,
@@ -894,7 +707,7 @@ int zb_rewrap(const struct zb_store *store, const char *name, bool enabled,
 
 	if (!rc) {
 		m.enabled = enabled;
-		rc = wrapped_text(&m, &out, err);
+		rc = zb_wrapped_text(&m, &out, err);
 	}
 	if (!rc)
 		rc = put_installed(store, name, &out, err);

@@ -22,6 +22,7 @@
 #include "runtime.h"
 #include "staging.h"
 #include "stubs.h"
+#include "swap.h"
 #include "text.h"
 #include "trust.h"
 
@@ -125,12 +126,14 @@ static int find_name(struct job *j)
 			       j->out->dir,
 			       S_ISLNK(st.st_mode) ? "a symbolic link"
 						   : "no directory");
-	rc = j->target->held
-		     ? 0
-		     : zb_store_lock(j->store, name, false, LOCK_WAIT_MS,
-				     &j->name_lock, j->err);
-	if (rc)
-		return rc;
+	if (!j->target->held) {
+		rc = zb_settle_swap(j->store, name, j->err);
+		if (!rc)
+			rc = zb_store_lock(j->store, name, false, LOCK_WAIT_MS,
+					   &j->name_lock, j->err);
+		if (rc)
+			return rc;
+	}
 	j->real = zb_host_resolve("", j->out->dir, NULL);
 	return j->real ? 0 : zb_fail_sys(j->err, errno, "%s", j->out->dir);
 }
@@ -278,28 +281,22 @@ static int read_manifest(struct job *j)
 /* ---- is it what was installed -------------------------------------------- */
 
 /* The way out comes first: a message has an end, a list of files may not. */
-static int say_changed(struct job *j, const struct zb_lock *lock)
+static int say_changed(struct job *j)
 {
-	struct zb_buf b = {0}, source = {0};
+	struct zb_buf b = {0};
 	const struct zb_strv *c = &j->out->changed;
-	const char *from = lock->source ? lock->source : "SOURCE";
 	size_t i;
 
-	if (zb_text_shell_quote(&source, from))
-		zb_buf_adds(&source, "SOURCE");
 	for (i = 0; i < c->n && i < 10 && b.len < 900; i++)
 		zb_buf_addf(&b, "\n  %s", c->v[i]);
 	if (c->n > i)
 		zb_buf_addf(&b, "\n  and %zu more", c->n - i);
 	zb_fail(j->err, ZB_EPOLICY,
 		"extension \"%s\" was changed since it was installed, and does "
-		"not start under a grant that was given to other code. To take "
-		"the new code: zotbox ext remove %s, then zotbox ext install "
-		"%s%s",
-		j->target->name, j->target->name, zb_buf_str(&source),
-		zb_buf_str(&b));
+		"not start under a grant that was given to other code. To "
+		"fetch it again from where it came: zotbox ext update %s%s",
+		j->target->name, j->target->name, zb_buf_str(&b));
 	zb_buf_done(&b);
-	zb_buf_done(&source);
 	return ZB_EPOLICY;
 }
 
@@ -333,7 +330,7 @@ static int check_lock(struct job *j)
 		rc = zb_lock_compare(&lock, j->out->dir, j->shipped,
 				     &j->out->changed, j->err);
 	if (!rc && j->out->changed.n)
-		rc = say_changed(j, &lock);
+		rc = say_changed(j);
 	if (!rc)
 		j->tree = zb_steal(&lock.tree);
 	zb_lock_done(&lock);

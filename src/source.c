@@ -39,6 +39,8 @@ extern char **environ;
 void zb_source_done(struct zb_source *s)
 {
 	free(s->given);
+	free(s->url);
+	free(s->ref);
 	free(s->dir);
 	free(s->shown);
 	free(s->commit);
@@ -252,6 +254,38 @@ static char *without_secret(const char *given)
 	return zb_strf("%.*s%s", (int)(colon - given), given, at);
 }
 
+/* A branch or tag as git allows them, or less. */
+static bool is_ref(const char *s)
+{
+	static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
+				 "TUVWXYZ0123456789._/+@-";
+	size_t n = strlen(s);
+
+	return n && n <= 200 && s[0] != '-' && s[0] != '/' && s[n - 1] != '/' &&
+	       strspn(s, ok) == n && !strstr(s, "..") && !strstr(s, "//") &&
+	       !strstr(s, "@{");
+}
+
+/* "URL#REF" taken apart. */
+static int split_ref(struct zb_source *out, struct zb_error *err)
+{
+	const char *at = strrchr(out->given, '#');
+	struct zb_buf shown = {0};
+
+	out->url = at ? zb_strndup(out->given, (size_t)(at - out->given))
+		      : zb_strdup(out->given);
+	out->ref = at ? zb_strdup(at + 1) : NULL;
+	if (!out->url || (at && !out->ref))
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
+	if (!at || is_ref(out->ref))
+		return 0;
+	zb_text_escape(&shown, out->ref, strlen(out->ref), 100);
+	zb_fail(err, ZB_EUSAGE, "\"%s\", after the #, is no branch or tag",
+		zb_buf_str(&shown));
+	zb_buf_done(&shown);
+	return ZB_EUSAGE;
+}
+
 int zb_source_parse(struct zb_source *out, const char *given, bool allow_http,
 		    struct zb_error *err)
 {
@@ -270,7 +304,8 @@ int zb_source_parse(struct zb_source *out, const char *given, bool allow_http,
 	else if (hides_option(given))
 		rc = zb_fail(err, ZB_EUSAGE, "%s: a host does not begin with -",
 			     given);
-	else if (!(rc = transport(given, allow_http, err)))
+	else if (!(rc = transport(given, allow_http, err)) &&
+		 !(rc = split_ref(out, err)))
 		out->kind = ZB_SOURCE_GIT;
 	if (!rc) {
 		out->shown =
@@ -523,7 +558,7 @@ static int make_template(const char *dir, struct zb_error *err)
 int zb_source_clone(struct zb_source *s, const char *dir, unsigned seconds,
 		    const volatile sig_atomic_t *stop, struct zb_error *err)
 {
-	const char *url = s->dir ? s->dir : s->given;
+	const char *url = s->dir ? s->dir : s->url;
 	zb_auto(free) char *template = zb_strf("%s.template", dir);
 	zb_auto(free) char *option =
 		template ? zb_strf("--template=%s", template) : NULL;
@@ -560,6 +595,8 @@ int zb_source_clone(struct zb_source *s, const char *dir, unsigned seconds,
 		"--no-recurse-submodules",
 		"--no-hardlinks",
 		"--no-local",
+		s->ref ? "--branch" : "--no-local",
+		s->ref ? s->ref : "--no-local",
 		"--",
 		url,
 		dir,

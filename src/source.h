@@ -16,6 +16,8 @@ enum zb_source_kind {
 struct zb_source {
 	enum zb_source_kind kind;
 	char *given;  /* as the user wrote it */
+	char *url;    /* of a git source by URL: @given without "#REF" */
+	char *ref;    /* the branch or tag REF; NULL: what HEAD is there */
 	char *dir;    /* real directory, of a bare repository too; or NULL */
 	char *shown;  /* what may be shown and kept: @dir, or the URL without
 		       * a password */
@@ -27,7 +29,7 @@ struct zb_source {
  * ZB_EUSAGE: empty, begins with "-", control characters, neither such a
  * directory nor a URL. ZB_EPOLICY: a transport that is not allowed (plain http
  * without @allow_http; ext::, fd:: and the like). https, ssh, user@host:path
- * and file are. */
+ * and file are. A URL may end in "#" and a branch or tag. */
 int zb_source_parse(struct zb_source *out, const char *given, bool allow_http,
 		    struct zb_error *err);
 /* Clone a git source into @dir (must not exist, nor @dir.template), shallow,

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "fdutil.h"
+#include "swap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -222,9 +223,8 @@ void zb_forget_lock(const struct zb_store *s, const char *name, int fd)
 
 /* ---- the mark ------------------------------------------------------------ */
 
-/* What tells a directory from another that has its name later: a number that
- * may be used again, and when it was made. */
-static bool identity(const char *path, char out[64])
+/* A number that may be used again, and when it was made. */
+bool zb_identity(const char *path, char out[ZB_IDENTITY_MAX])
 {
 	struct statx x;
 
@@ -233,8 +233,9 @@ static bool identity(const char *path, char out[64])
 		return false;
 	if (!(x.stx_mask & STATX_BTIME))
 		x.stx_btime = (struct statx_timestamp){0};
-	snprintf(out, 64, "%llu %lld.%u", (unsigned long long)x.stx_ino,
-		 (long long)x.stx_btime.tv_sec, x.stx_btime.tv_nsec);
+	snprintf(out, ZB_IDENTITY_MAX, "%llu %lld.%u",
+		 (unsigned long long)x.stx_ino, (long long)x.stx_btime.tv_sec,
+		 x.stx_btime.tv_nsec);
 	return true;
 }
 
@@ -243,9 +244,9 @@ int zb_mark(const char *box, const char *ext, bool keep_box,
 {
 	zb_auto(free) char *path = zb_strf("%s/staged", box);
 	zb_auto(free) char *line = NULL;
-	char id[64];
+	char id[ZB_IDENTITY_MAX];
 
-	if (!identity(ext, id))
+	if (!zb_identity(ext, id))
 		return zb_fail_sys(err, errno, "look at %s", ext);
 	line = zb_strf("%s%s\n", id, keep_box ? " keep" : "");
 	return path && line ? zb_write_file_atomic(path, line, strlen(line),
@@ -260,7 +261,7 @@ bool zb_is_marked(const struct zb_store *s, const char *name)
 	return mark && !access(mark, F_OK);
 }
 
-static int sync_dir(const char *dir, struct zb_error *err)
+int zb_sync_dir(const char *dir, struct zb_error *err)
 {
 	zb_auto(fd) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -277,14 +278,14 @@ int zb_unmark(const struct zb_store *s, const char *name, struct zb_error *err)
 
 	if (!mark || !box)
 		return no_memory(err);
-	rc = sync_dir(s->extensions, err);
+	rc = zb_sync_dir(s->extensions, err);
 	if (!rc)
-		rc = sync_dir(s->boxes, err);
+		rc = zb_sync_dir(s->boxes, err);
 	if (!rc && unlink(mark))
 		rc = zb_fail_sys(err, errno, "remove %s", mark);
 	/* It is done; at worst a crash undoes it. */
 	if (!rc)
-		(void)sync_dir(box, NULL);
+		(void)zb_sync_dir(box, NULL);
 	return rc;
 }
 
@@ -295,18 +296,19 @@ int zb_undo_marked(const struct zb_store *s, const char *name,
 	zb_auto(free) char *box = zb_store_box(s, name, "");
 	zb_auto(free) char *ext = zb_strf("%s/%s", s->extensions, name);
 	struct zb_buf line = {0};
-	char id[64] = "";
+	char id[ZB_IDENTITY_MAX] = "";
 	size_t n;
 	bool keep;
 	int rc = 0;
 
 	if (!mark || !box || !ext)
 		return no_memory(err);
-	if (access(mark, F_OK))
-		return 0;
+	rc = zb_undo_swap(s, name, err);
+	if (rc || access(mark, F_OK))
+		return rc;
 	if (zb_read_file(mark, 256, &line, NULL))
 		zb_buf_clear(&line);
-	n = identity(ext, id) ? strlen(id) : 0;
+	n = zb_identity(ext, id) ? strlen(id) : 0;
 	keep = strstr(zb_buf_str(&line), " keep\n");
 	/* Something else of this name is not ours to delete. */
 	if (n && !strncmp(zb_buf_str(&line), id, n) &&
@@ -352,7 +354,7 @@ static void finish_box(const struct zb_store *s, const char *name)
 
 	if (box)
 		find_litter(box, &litter);
-	if ((litter.n || zb_is_marked(s, name)) &&
+	if ((litter.n || zb_is_marked(s, name) || zb_is_swapping(s, name)) &&
 	    !zb_store_lock(s, name, true, 0, &fd, NULL)) {
 		for (size_t i = 0; i < litter.n; i++)
 			unlink(litter.v[i]);

@@ -39,7 +39,8 @@ int zb_mark(const char *box, const char *ext, bool keep_box,
 bool zb_is_marked(const struct zb_store *s, const char *name);
 /* Make durable what was put into place, then take the mark away. */
 int zb_unmark(const struct zb_store *s, const char *name, struct zb_error *err);
-/* Tidy up a marked NAME, whose lock is held; not marked: nothing. */
+/* Tidy up a NAME, whose lock is held: one that is marked, or whose update was
+ * cut short (swap.h). Else nothing. */
 int zb_undo_marked(const struct zb_store *s, const char *name,
 		   struct zb_error *err);
 /* Finish what others left: marked NAMEs, stages that nobody holds, temporary
@@ -47,6 +48,12 @@ int zb_undo_marked(const struct zb_store *s, const char *name,
  * first by every command that changes something; quiet, and waits for nobody.
  */
 void zb_recover(const struct zb_store *s);
+
+/* What tells the file or directory @path from another that has its name later.
+ * false: it is not there. */
+#define ZB_IDENTITY_MAX 64
+bool zb_identity(const char *path, char out[ZB_IDENTITY_MAX]);
+int zb_sync_dir(const char *dir, struct zb_error *err);
 
 /* Delete @path: out of sight by one rename, then at leisure. */
 int zb_discard(const struct zb_store *s, const char *path,

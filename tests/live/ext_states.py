@@ -14,6 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
 from zbtest import *
 from zbverbs import *
+from zbkill import *
 
 
 def box(w, name, rel=""):
@@ -22,52 +23,6 @@ def box(w, name, rel=""):
 
 def ext(w, name, rel=""):
     return os.path.join(w.zot_home, "extensions", name, rel)
-
-
-def recover(w):
-    """A command that changes nothing, but finishes what was cut short."""
-    w.zotbox("ext", "disable", "nobody")
-
-
-def left(snap):
-    """Without the lock files, which stay with a NAME."""
-    return {k: v for k, v in snap.items() if "/.lock-" not in k}
-
-
-def is_one_of(w, states, what, *diag):
-    recover(w)
-    now = left(snapshot(w))
-    for name, state in states.items():
-        if now == left(state):
-            return name
-    near = min(states.values(), key=lambda s: len(
-        {k for k in set(s) | set(now) if s.get(k) != now.get(k)}))
-    same(w, left(near), now, what, *diag)
-    return None
-
-
-def killed(w, args, secs, make, states, seed, rounds):
-    """kill -9 at random points; after each, one of the states."""
-    rng, seen = random.Random(seed), {}
-    for i in range(rounds):
-        make()
-        p = w.spawn([ZOTBOX, *args], stdin=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL)
-        time.sleep(rng.random() * secs * 1.2)
-        p.kill()
-        p.wait()
-        got = is_one_of(w, states, "%s killed, round %d" % (args[1], i))
-        seen[got] = seen.get(got, 0) + 1
-    w.check(None not in seen, "%s: %d kills leave the old state or the new" %
-            (args[1], rounds), seen)
-    w.note("%s: %r" % (args[1], seen))
-
-
-def duration(w, args):
-    start = time.time()
-    r = w.zotbox(*args)
-    w.equal(r.rc, 0, " ".join(args[:2]), r)
-    return time.time() - start
 
 
 @test("kill -9 while installing and removing", seconds=120)
@@ -90,38 +45,6 @@ def kill_random(w):
     secs = duration(w, args)
     killed(w, args, secs, lambda: w.zotbox("ext", "install", d), states, 2,
            30)
-
-
-def sweep(w, args, make, states, calls):
-    """Killed at the first of the calls that change something, at the next,
-    and so on (with gaps where it goes on long) until one gets through."""
-    at, seen = 0, {}
-    while at < 200:
-        make()
-        at += 1 if at < 12 else 7
-        p = subprocess.run(
-            ["strace", "-qq", "-o", "/dev/null", "-e", "trace=" + calls, "-e",
-             "inject=%s:signal=KILL:when=%d" % (calls, at), ZOTBOX, *args],
-            env=w.env, cwd=w.project, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
-        got = is_one_of(w, states, "%s: %s number %d" % (args[1], calls, at),
-                        p.stderr.decode())
-        if p.returncode not in (-signal.SIGKILL, 128 + signal.SIGKILL):
-            break
-        seen[got] = seen.get(got, 0) + 1
-    w.check(at >= 3 and None not in seen, "%s: killed at each %s" % (
-        args[1], calls), at, seen)
-    w.note("%s %s: %d, %r" % (args[1], calls, at, seen))
-
-
-def strace_works(w):
-    p = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"],
-                       env=w.env, stderr=subprocess.PIPE)
-    return p.returncode == 0
-
-
-CALLS = ("rename,renameat,renameat2", "unlink,unlinkat,rmdir",
-         "mkdir,mkdirat", "fsync")
 
 
 @test("kill -9 at each step", needs="strace", seconds=240)
@@ -439,8 +362,7 @@ def integrity(w):
     w.write("zot/extensions/in/lib/c.py", "")
     os.unlink(ext(w, "in", "data.txt"))
     wrap_refuses(w, "in", "changed lib/a.py", "added lib/c.py",
-                 "removed data.txt", "zotbox ext remove in, then "
-                 "zotbox ext install " + d)
+                 "removed data.txt", "zotbox ext update in")
     fresh()
     os.unlink(ext(w, "in", "link.py"))
     os.symlink("lib/b.py", ext(w, "in", "link.py"))
@@ -458,7 +380,7 @@ def integrity(w):
     fresh()
     for i in range(30):
         w.write("zot/extensions/in/%s%d" % ("n" * 200, i), "")
-    wrap_refuses(w, "in", "added nnn", " more", "zotbox ext install " + d)
+    wrap_refuses(w, "in", "added nnn", " more", "zotbox ext update in")
     fresh()
     # Times, and what zot's own enable and disable make of the manifest.
     for base, _, files in os.walk(ext(w, "in")):
