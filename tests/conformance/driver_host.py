@@ -262,6 +262,11 @@ class Host:
     def do_panel_close(self, name, rest, detached):
         self.send("panel_close", ("panel_close", name, "-"), panel_id=name)
 
+    def do_resize(self, name, rest, detached):
+        columns, rows = rest.split()
+        self.send("panel_resize", ("resize", name, "-"), panel_id=name,
+                  columns=int(columns), rows=int(rows))
+
     def do_reload(self, name, rest, detached):
         self.send("reload", ("reload", name, name or "-"), detached,
                   **({"name": name} if name else {}))

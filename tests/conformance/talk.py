@@ -39,8 +39,8 @@ class Row:
                 for _, t, _ in s[1]}
 
     def verbs(self):
-        return {s[1].split()[0].replace("/", "cmd", 1)
-                if s[1].startswith("/") else s[1].split()[0]
+        """What the client does."""
+        return {"cmd" if s[1][0] == "/" else s[1].split()[0]
                 for s in flat(self.host) if s[0] == "do"}
 
 
