@@ -368,6 +368,8 @@ static int add_matches(struct expansion *x, const char *pattern,
 	at = zb_buf_steal(&b);
 	if (!at)
 		return no_memory(x);
+	if (!strpbrk(at, "*?[\\"))
+		return add_found(x, at, rights); /* if it is there */
 	found = glob(at, 0, NULL, &g);
 	if (!found && g.gl_pathc > MAX_MATCHES)
 		rc = zb_fail(x->err, ZB_ELIMIT,

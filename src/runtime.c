@@ -549,10 +549,30 @@ static int script(struct resolution *r)
 
 /* ---- the end of the way: an ELF program ---------------------------------- */
 
+/* The parser asks for a few bytes at a time, and mostly for the next ones. */
+struct elf_file {
+	int fd;
+	uint64_t at; /* where @block is from */
+	size_t n;
+	char block[4096];
+};
+
 static bool read_at(void *ctx, uint64_t offset, void *p, size_t n)
 {
-	return offset <= INT64_MAX &&
-	       pread(*(int *)ctx, p, n, (off_t)offset) == (ssize_t)n;
+	struct elf_file *f = ctx;
+	ssize_t got;
+
+	if (n > sizeof(f->block) || offset > INT64_MAX - n)
+		return false;
+	if (offset < f->at || offset + n > f->at + f->n) {
+		got = pread(f->fd, f->block, sizeof(f->block), (off_t)offset);
+		f->at = offset;
+		f->n = got < 0 ? 0 : (size_t)got;
+		if (f->n < n)
+			return false;
+	}
+	memcpy(p, f->block + (offset - f->at), n);
+	return true;
 }
 
 static int cannot_run(struct resolution *r, const char *why)
@@ -569,13 +589,14 @@ static int cannot_run(struct resolution *r, const char *why)
 static int parse_elf(struct resolution *r, const char *path, struct zb_elf *elf)
 {
 	zb_auto(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_file file = {.fd = fd};
 	char name[32], why[160];
 	struct zb_error e = {0};
 	struct utsname u;
 
 	if (fd < 0)
 		return zb_fail_sys(r->err, errno, "%s: read %s", r->who, path);
-	if (zb_elf_parse(elf, read_at, &fd, &e))
+	if (zb_elf_parse(elf, read_at, &file, &e))
 		return cannot_run(r, e.msg);
 	if (!zb_elf_is_native(elf)) {
 		snprintf(why, sizeof(why),

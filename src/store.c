@@ -290,6 +290,8 @@ int zb_make_dirs(const char *path, unsigned mode, struct zb_error *err)
 		return zb_fail(err, ZB_ELIMIT, "mkdir %s: out of memory", path);
 	if (!*buf)
 		return zb_fail_sys(err, ENOENT, "mkdir \"\"");
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return 0; /* as nearly always */
 	for (char *p = buf + 1;; p++) {
 		char c = *p;
 
@@ -609,17 +611,27 @@ static char *own_file_from(const char *dir, const char *name)
 		zb_auto(free) char *at = zb_strf("%s/../%s/zotbox/%s", dir,
 						 i ? "share" : "libexec", name);
 
-		found = at ? realpath(at, NULL) : NULL;
+		found = is_there(at) ? realpath(at, NULL) : NULL;
 	}
 	return found;
+}
+
+/* A start asks for twenty files, and the program does not move meanwhile. */
+static const char *own_dir(void)
+{
+	static char *dir;
+	zb_auto(free) char *exe = dir ? NULL : zb_own_program();
+
+	if (exe)
+		dir = zb_path_dir(exe);
+	return dir;
 }
 
 char *zb_own_file(const char *name)
 {
 	static const char *const configured[] = {ZB_PKGLIBEXECDIR,
 						 ZB_PKGDATADIR};
-	zb_auto(free) char *exe = zb_own_program();
-	zb_auto(free) char *dir = exe ? zb_path_dir(exe) : NULL;
+	const char *dir = own_dir();
 	char *found = dir ? own_file_from(dir, name) : NULL;
 
 	for (size_t i = 0; !found && i < ZB_ARRAY_LEN(configured); i++) {
