@@ -29,6 +29,7 @@ enum {
 	O_PROVIDER,
 	O_MODEL,
 	O_POLICY,
+	O_MEAN_IT,
 };
 const struct zb_option zb_host_options[] = {
 	[O_EXT] = {"ext", 'e', ZB_ARG_VALUE, "PATH",
@@ -47,6 +48,8 @@ const struct zb_option zb_host_options[] = {
 		      "base policy of extensions that were not installed by "
 		      "zotbox; default: strict",
 		      false},
+	[O_MEAN_IT] = {"yes-i-mean-it", 0, ZB_ARG_NONE, NULL,
+		       "accept what that policy grants, however broad", false},
 	{0},
 };
 
@@ -107,6 +110,7 @@ static void aim(const struct zb_host_server *h, struct zb_host_entry *e)
 	e->path = zb_strf("%s%s", strchr(f->dir, '/') ? "" : "./", f->dir);
 	e->target.path = e->path ? e->path : f->dir;
 	e->target.policy = h->args->opt[O_POLICY];
+	e->target.mean_it = h->args->opt[O_MEAN_IT] != NULL;
 }
 
 /* Why an entry is not started; heap, or NULL. */

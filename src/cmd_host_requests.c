@@ -317,10 +317,15 @@ static void on_response(void *ctx, const struct zb_agent_reply *r)
 static void do_invoke(struct zb_host_question *k)
 {
 	const char *name = k->q.text[ZB_API_NAME];
-	const char *args = k->q.text[ZB_API_ARGS];
+	char *args = k->q.text[ZB_API_ARGS];
+	size_t n = args ? strlen(args) : 0;
 
 	if (*name == '/')
 		name++;
+	while (n && strchr(" \t\r\n", args[n - 1]))
+		args[--n] = '\0';
+	if (args)
+		args += zb_skip_blanks(args, n);
 	zb_agent_command(k->h->agent, name, args ? args : "", on_response, k);
 }
 
@@ -758,16 +763,26 @@ static const struct {
 
 /* ---- one line ---- */
 
+/* Is somebody there who answers to the name? One that is being stopped for a
+ * reload is not. */
 static bool name_known(const struct zb_host_question *k, enum wait wait)
 {
 	const struct zb_registry *r = zb_agent_registry(k->h->agent);
 	const char *name = k->q.text[ZB_API_NAME];
+	enum zb_member_state there;
 	enum zb_reg_state s;
 	size_t m, i;
+	bool found;
 
 	if (wait == TOOL_KNOWN)
-		return zb_registry_tool(r, name, &m, &i, &s);
-	return zb_registry_command(r, name + (*name == '/'), &m, &i, &s);
+		found = zb_registry_tool(r, name, &m, &i, &s);
+	else
+		found = zb_registry_command(r, name + (*name == '/'), &m, &i,
+					    &s);
+	if (!found)
+		return false;
+	there = zb_agent_member(k->h->agent, m)->state;
+	return there == ZB_MEMBER_READY || there == ZB_MEMBER_REGISTERING;
 }
 
 static bool must_wait(const struct zb_host_question *k)
