@@ -180,7 +180,7 @@ static int read_manifest(struct zb_brought *b, const char *dir,
 	rc = zb_manifest_parse(&b->manifest, zb_buf_str(&b->shipped),
 			       b->shipped.len, has_theme(dir), err);
 	if (rc)
-		return zb_wrap(err, "extension.json"), rc;
+		return zb_wrap(err, "%s/extension.json", b->source.shown), rc;
 	if (b->manifest.wrapped)
 		return zb_fail(err, ZB_EPOLICY,
 			       "%s is what zotbox made of \"%s\" when it was "

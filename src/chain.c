@@ -163,8 +163,8 @@ static int add(struct zb_chain *c, const char *name, const char *dir,
 		return add_preset(c, name, depth, err);
 	if (!strchr(name, '/') && !strstr(name, ".json"))
 		return zb_fail(err, ZB_EUSAGE,
-			       "no such policy: %s; there are strict, standard "
-			       "and observe, or the path of a scope file",
+			       "no such policy: %s; there are strict and "
+			       "standard, or the path of a scope file",
 			       name);
 	path = locate(name, dir);
 	at = path ? zb_path_dir(path) : NULL;

@@ -5,9 +5,12 @@
 #include "cmd.h"
 #include "discover.h"
 #include "grant.h"
+#include "path_match.h"
 #include "scope.h"
 #include "staging.h"
+#include "text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,8 +148,71 @@ static int perform(struct edit *e, struct zb_error *err)
 	return rc;
 }
 
+/* The values of the command line, for a message. */
+static void add_values(const struct edit *e, struct zb_buf *out)
+{
+	for (size_t i = 2; i < e->args->n_args; i++) {
+		const char *v = e->args->arg[i];
+
+		zb_buf_addc(out, ' ');
+		if (zb_text_shell_quote(out, v))
+			zb_text_escape(out, v, strlen(v), 200);
+	}
+}
+
+/* A path that is really another one, or is not there. */
+static void tell_path(const struct edit *e, const char *value)
+{
+	const char *home = value[0] == '~' ? getenv("HOME") : "";
+	zb_auto(free) char *full =
+		home ? zb_strf("%s%s", home, value + (value[0] == '~')) : NULL;
+	zb_auto(free) char *plain =
+		full && full[0] == '/' ? zb_path_join("/", full) : NULL;
+	zb_auto(free) char *real = plain ? realpath(plain, NULL) : NULL;
+
+	if (!plain || zb_pattern_is_glob(plain))
+		return;
+	if (!real && (errno == ENOENT || errno == ENOTDIR))
+		zb_cmd_say("there is no %s now: what is not there when %s "
+			   "starts is not granted",
+			   value, e->name);
+	else if (real && strcmp(real, plain) != 0)
+		zb_cmd_say("%s leads to %s: what is granted is that, as long "
+			   "as it leads there",
+			   value, real);
+}
+
+static bool is_known(const char *const *list, const char *name)
+{
+	while (*list && strcmp(*list, name) != 0)
+		list++;
+	return *list;
+}
+
+/* What a grant is worth on this machine and with the hosts of today. */
+static void tell_worth(const struct edit *e, const char *value)
+{
+	static const char intercept[] = "protocol.intercept.";
+	const char *key = e->args->arg[1], *event = NULL;
+
+	if (!strcmp(key, "fs.read") || !strcmp(key, "fs.write") ||
+	    (!strcmp(key, "fs.exec") && strchr(value, '/')))
+		tell_path(e, value);
+	if (!strcmp(key, "protocol.events") && strcmp(value, "true") != 0 &&
+	    strcmp(value, "false") != 0 && !is_known(zb_known_events, value))
+		event = value;
+	else if (!strncmp(key, intercept, sizeof(intercept) - 1) &&
+		 !is_known(zb_known_intercepts, key + sizeof(intercept) - 1))
+		event = key + sizeof(intercept) - 1;
+	if (event)
+		zb_cmd_say("%s is not an event that zot sends today", event);
+}
+
 static void report(const struct edit *e)
 {
+	struct zb_buf values = {0};
+
+	add_values(e, &values);
 	if (!e->changed && e->remove)
 		zb_cmd_say("%s: nothing to change: %s does not have that "
 			   "value in this spelling",
@@ -155,9 +221,12 @@ static void report(const struct edit *e)
 		zb_cmd_say("%s: nothing to change: it is granted already",
 			   e->path);
 	else
-		zb_cmd_say("%s: %s %s; it counts from the next start of %s",
+		zb_cmd_say("%s: %s %s%s; it counts from the next start of %s",
 			   e->path, e->remove ? "revoked" : "allowed",
-			   e->args->arg[1], e->name);
+			   e->args->arg[1], zb_buf_str(&values), e->name);
+	for (size_t i = 2; !e->remove && i < e->args->n_args; i++)
+		tell_worth(e, e->args->arg[i]);
+	zb_buf_done(&values);
 }
 
 static int edit(const struct zb_args *a, bool remove)
@@ -185,6 +254,9 @@ static int edit(const struct zb_args *a, bool remove)
 			zb_fail(&err, ZB_ELIMIT, "out of memory");
 		else if (!perform(&e, &err))
 			report(&e);
+		else
+			zb_wrap(&err, "nothing was %s",
+				remove ? "revoked" : "allowed");
 	}
 	zb_buf_done(&e.text);
 	free(e.path);

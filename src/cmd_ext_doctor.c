@@ -384,6 +384,30 @@ static bool needs_repair(const struct zb_found *f, bool named, const char *self)
 	return named;
 }
 
+/* What was named is ours to mend: else say so, and not silently nothing. */
+static int check_named(const struct zb_args *a, const struct zb_store *store,
+		       const struct zb_found_list *list, struct zb_error *err)
+{
+	for (size_t i = 0; i < a->n_args; i++) {
+		bool ours = false;
+
+		for (size_t k = 0; k < list->n && !ours; k++) {
+			const struct zb_found *f = &list->v[k];
+			const char *name = installed_name(store, f);
+
+			ours = name && (!strcmp(name, a->arg[i]) ||
+					!strcmp(f->name, a->arg[i]));
+		}
+		if (!ours)
+			return zb_fail(err, ZB_EPOLICY,
+				       "%s was not installed by zotbox, or "
+				       "starts nothing: there is nothing to "
+				       "repair",
+				       a->arg[i]);
+	}
+	return 0;
+}
+
 /* The list is read anew, since it has changed. */
 static int repair(const struct zb_args *a, const struct zb_store *store,
 		  struct zb_found_list *list, const char *cwd,
@@ -391,6 +415,8 @@ static int repair(const struct zb_args *a, const struct zb_store *store,
 {
 	zb_auto(free) char *self = zb_own_program();
 
+	if (check_named(a, store, list, err))
+		return err->code;
 	for (size_t i = 0; i < list->n; i++) {
 		const struct zb_found *f = &list->v[i];
 		const char *name = installed_name(store, f);

@@ -205,10 +205,12 @@ static int denials(const struct zb_store *store, const char *name,
 	int rc;
 
 	if (v.since && !zb_time_parse(v.since, now_ms(), &v.since_ms))
-		return zb_fail(err, ZB_EUSAGE,
-			       "--since %s: not a time (2026-12-01T10:00:00Z, "
-			       "10m, 2h, 3d)",
-			       v.since);
+		return zb_fail(
+			err, ZB_EUSAGE,
+			"--since %s: not a time; write minutes, hours or "
+			"days before now (10m, 2h, 3d), or a point in "
+			"time (2026-12-01T10:00:00Z)",
+			v.since);
 	rc = print_news(&v, err);
 	if (!rc && !v.total)
 		say_blind_spots(v.since);
@@ -292,9 +294,12 @@ static int text(const char *path, const char *name, bool follow,
 	struct zb_buf rest = {0};
 	int rc;
 
+	if (fd < 0 && errno == ENOENT) {
+		zb_cmd_say("%s has no log yet: it was never started", name);
+		return 0;
+	}
 	if (fd < 0)
-		return zb_fail_sys(err, errno, "no log for \"%s\": %s", name,
-				   path);
+		return zb_fail_sys(err, errno, "read %s", path);
 	for (;;) {
 		rc = drain(fd, &rest, err);
 		if (rc || !follow)
@@ -346,16 +351,17 @@ int zb_cmd_ext_logs(const struct zb_args *a)
 	log = zb_strf("%s/ext-%s.log", store.logs, name);
 	if (!log)
 		rc = zb_fail(&err, ZB_ELIMIT, "out of memory");
+	else if (!is_known(&store, name, log))
+		rc = zb_fail(&err, ZB_EPOLICY,
+			     "no extension \"%s\" is installed, and none has "
+			     "left a log in %s (zotbox ext list shows what "
+			     "there is)",
+			     name, store.logs);
 	else if (!a->opt[OPT_DENIALS] && !a->opt[OPT_JSON] &&
 		 !a->opt[OPT_SINCE])
 		rc = text(log, name, a->opt[OPT_FOLLOW], &err);
-	else if (is_known(&store, name, log))
-		rc = denials(&store, name, a, &err);
 	else
-		rc = zb_fail(&err, ZB_EPOLICY,
-			     "no extension \"%s\" is installed, and none has "
-			     "left a log in %s",
-			     name, store.logs);
+		rc = denials(&store, name, a, &err);
 	zb_store_done(&store);
 	if (err.code)
 		return zb_cmd_fail(&err);

@@ -17,7 +17,8 @@ static const struct zb_option install_options[] = {
 		.name = "policy",
 		.arg = ZB_ARG_VALUE,
 		.value_name = "NAME|FILE",
-		.help = "the base: strict (default), standard, observe, a file",
+		.help = "the base: strict (default), standard, a file; observe "
+			"is not available in this version",
 	},
 	{
 		.name = "scope",
@@ -28,7 +29,9 @@ static const struct zb_option install_options[] = {
 	{
 		.name = "yes",
 		.letter = 'y',
-		.help = "grant what it asks for, unless that is too broad",
+		.help = "grant what it asks for; not what is too broad, and "
+			"nothing under --policy strict, with --scope or "
+			"--adopt",
 	},
 	{.name = "yes-i-mean-it", .help = "grant what is too broad as well"},
 	{.name = "fresh", .help = "delete what an earlier one left"},
@@ -133,8 +136,9 @@ static const char trust_more[] =
 	"changes below PATH, also in a .git there, ends the trust.";
 
 static const char install_more[] =
-	"A PATH is a directory with an extension.json. observe needs network "
-	"grants and cannot start in this version.";
+	"A PATH is a directory with an extension.json. observe wants the "
+	"network, which this version grants to nobody; to see what an extension "
+	"reaches for, install it under strict: zotbox ext logs NAME --denials.";
 
 static const char update_more[] =
 	"From the PATH or GIT-URL that it was installed from; without NAME, "

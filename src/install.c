@@ -231,7 +231,7 @@ static int policy_word(struct job *j, struct zb_error *err)
 	if (!j->policy)
 		return zb_fail(err, ZB_EUSAGE,
 			       "--policy %s: no preset of that name (strict, "
-			       "standard, observe) and no such file",
+			       "standard) and no such file",
 			       given);
 	if (zb_utf8_check(j->policy, strlen(j->policy)) != strlen(j->policy))
 		return zb_fail(err, ZB_EUSAGE,
@@ -270,7 +270,7 @@ static int settle_extends(struct job *j, const struct zb_scope *s,
 	if (!word)
 		return zb_fail(err, ZB_EUSAGE,
 			       "%s extends \"%s\": no preset of that name "
-			       "(strict, standard, observe) and no such file",
+			       "(strict, standard) and no such file",
 			       file, s->extends);
 	if (j->req->policy && strcmp(word, j->policy) != 0)
 		return zb_fail(err, ZB_EUSAGE,
@@ -355,10 +355,13 @@ static int check_observe(const struct job *j, struct zb_error *err)
 	int rc = zb_chain_add(&c, j->policy, "/", err);
 
 	if (!rc && c.preset && !strcmp(c.preset, "observe") && !j->req->yes)
-		rc = zb_fail(err, ZB_EPOLICY,
-			     "observe enforces little: it is for watching an "
-			     "extension that you trust enough to run; say "
-			     "--yes to install one under it");
+		rc = zb_fail(
+			err, ZB_EPOLICY,
+			"observe enforces little: it is for watching an "
+			"extension that you trust enough to run, and takes "
+			"a --yes; but it wants the network, which this "
+			"version grants to nobody: use strict or "
+			"standard");
 	zb_chain_done(&c);
 	return rc;
 }
@@ -606,6 +609,19 @@ static int steps(struct job *j, struct zb_installed *out, struct zb_error *err)
 	return rc;
 }
 
+/* "scope.json:6: ..." is the copy of the user's @file. */
+static void name_scope(const char *file, struct zb_error *err)
+{
+	static const char copy[] = "scope.json:";
+	struct zb_error e;
+
+	if (!err || strncmp(err->msg, copy, sizeof(copy) - 1) != 0)
+		return;
+	e = *err;
+	zb_fail(err, e.code, "%s:%s", file, e.msg + sizeof(copy) - 1);
+	err->sys = e.sys;
+}
+
 int zb_install(struct zb_installed *out, const struct zb_store *store,
 	       const struct zb_install_request *req, struct zb_error *err)
 {
@@ -625,6 +641,8 @@ int zb_install(struct zb_installed *out, const struct zb_store *store,
 	rc = steps(&j, out, err);
 	if (rc)
 		take_back(&j);
+	if (rc && req->scope_file)
+		name_scope(req->scope_file, err);
 	zb_staging_end(&j.stage, store, j.in.manifest.name);
 	if (rc) {
 		zb_forget_lock(store, j.in.manifest.name, j.name_lock);

@@ -53,6 +53,14 @@ static int run(int argc, char *const *argv)
 	struct zb_args args;
 	int used, rc;
 
+	/* "zotbox ext --help" is "zotbox help ext". */
+	if (argc > 1 && zb_command_is_group(zb_commands, argv[0]) &&
+	    (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		const char *group = argv[0];
+
+		return zb_cmd_help(
+			&(struct zb_args){.arg = &group, .n_args = 1});
+	}
 	cmd = zb_command_find(zb_commands, argc, argv, &used, &err);
 	if (!cmd)
 		return zb_cmd_fail(&err);

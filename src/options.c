@@ -50,7 +50,7 @@ static const char *in_group(const char *name, const char *word)
 	return !strncmp(name, word, n) && name[n] == ' ' ? name + n + 1 : NULL;
 }
 
-static bool is_group(const struct zb_command *table, const char *word)
+bool zb_command_is_group(const struct zb_command *table, const char *word)
 {
 	for (; table->name; table++)
 		if (in_group(table->name, word))
@@ -116,7 +116,7 @@ const struct zb_command *zb_command_find(const struct zb_command *table,
 	}
 	if (best)
 		return best;
-	group = argc > 0 && is_group(table, argv[0]);
+	group = argc > 0 && zb_command_is_group(table, argv[0]);
 	if (group && (argc < 2 || argv[1][0] == '-')) {
 		incomplete(table, argv[0], err);
 		return NULL;

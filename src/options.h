@@ -58,6 +58,9 @@ const struct zb_command *zb_command_find(const struct zb_command *table,
 					 int argc, char *const *argv, int *used,
 					 struct zb_error *err);
 
+/* Is @word the first one of several commands ("ext")? */
+bool zb_command_is_group(const struct zb_command *table, const char *word);
+
 /* Parse what follows the command's name. --name VALUE, --name=VALUE, -x VALUE,
  * -xVALUE, flags together (-fy), -- ends options; options may stand after
  * operands. An optional value only with "=". Unknown options and a wrong

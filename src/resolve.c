@@ -111,13 +111,26 @@ static int refuse_network(struct zb_resolver *r)
 		{&r->scope->net_unix, "net.unix"},
 	};
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (lists[i].rules->n)
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const struct zb_rule *first = lists[i].rules->v;
+
+		if (!lists[i].rules->n)
+			continue;
+		if (first->origin.file &&
+		    !strcmp(first->origin.file, "observe.json"))
 			return zb_resolve_fail(
-				r, ZB_EUNSUPPORTED, &lists[i].rules->v[0],
-				"this version has no network grants, the "
-				"sandbox's network is empty; remove it from %s",
-				lists[i].key);
+				r, ZB_EUNSUPPORTED, first,
+				"the policy observe is not available in this "
+				"version, which has no network grants; use "
+				"strict or standard: what the extension "
+				"reaches for is then in zotbox ext logs NAME "
+				"--denials");
+		return zb_resolve_fail(
+			r, ZB_EUNSUPPORTED, first,
+			"this version has no network grants, the sandbox's "
+			"network is empty; leave %s out",
+			lists[i].key);
+	}
 	return 0;
 }
 

@@ -160,6 +160,12 @@ bool zb_slash_same(const char *a, const char *b);
 /* Is it one that cannot be granted? */
 bool zb_slash_forbidden(const char *name);
 
+/* The events that the hosts known today send, NULL-terminated: for whoever
+ * listens, and for whoever may answer. A scope may name others, for a host to
+ * come; who types one is told. */
+extern const char *const zb_known_events[];
+extern const char *const zb_known_intercepts[];
+
 /* Every key of the language, dotted, NULL-terminated ("fs.read"); maps whose
  * keys are the user's end in ".*" ("env.set.*"). For the schema's test. */
 const char *const *zb_scope_keys(void);

@@ -86,9 +86,46 @@ static bool key_fits(const char *known, const char *key)
 	return !strcmp(known, key);
 }
 
+/* Words that stand in records and in other languages. */
+static const struct {
+	const char *word, *key;
+} meant[] = {
+	{"fs.create", "fs.write"},
+	{"fs.delete", "fs.write"},
+	{"fs.rename", "fs.write"},
+	{"fs.meta", "fs.write"},
+	{"net.dns", "net.connect"},
+	{"env", "env.pass"},
+	{"env.set.*", "env.set.NAME"},
+	{"protocol.intercept", "protocol.intercept.EVENT (as in "
+			       "protocol.intercept.tool_call block)"},
+	{"proto.intercept", "protocol.intercept.EVENT (as in "
+			    "protocol.intercept.tool_call block)"},
+};
+
+/* The key that @key is another word for, or is near to; heap or NULL. */
+static char *meant_key(const char *key)
+{
+	const char *near = NULL;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ZB_ARRAY_LEN(meant); i++)
+			if (!strcmp(meant[i].word, near ? near : key))
+				return zb_strdup(meant[i].key);
+		if (!strncmp(key, "proto.", 6))
+			return zb_strf("protocol.%s", key + 6);
+		near = zb_nearest(key, zb_scope_keys());
+		if (near && !strcmp(near, "protocol.intercept.*"))
+			near = "protocol.intercept";
+		if (!near)
+			break;
+	}
+	return zb_strdup(near);
+}
+
 static int unknown_key(struct edit *e, const char *key)
 {
-	const char *near = zb_nearest(key, zb_scope_keys());
+	zb_auto(free) char *near = meant_key(key);
 	struct zb_buf b = {0};
 
 	zb_text_escape(&b, key, strlen(key), 100);
@@ -581,6 +618,30 @@ static int judge_paths(struct edit *e, const struct zb_scope *s)
 	return 0;
 }
 
+/* A name that nobody sends grants nothing: a slip of the finger is told, and
+ * what is like no name of today may be one of tomorrow. */
+static int judge_event(struct edit *e)
+{
+	bool intercept = e->n == 3 && !strcmp(e->path[1], "intercept");
+	const char *const *known =
+		intercept ? zb_known_intercepts : zb_known_events;
+	const char *name = intercept ? e->path[2] : e->value;
+	const char *near;
+
+	if (strcmp(e->path[0], "protocol") != 0 ||
+	    (!intercept && strcmp(e->path[1], "events") != 0) ||
+	    !strcmp(name, "true") || !strcmp(name, "false"))
+		return 0;
+	for (size_t i = 0; known[i]; i++)
+		if (!strcmp(known[i], name))
+			return 0;
+	near = zb_nearest(name, known);
+	return near ? zb_fail(e->err, ZB_EUSAGE,
+			      "there is no event \"%s\" to %s; did you mean %s?",
+			      name, intercept ? "intercept" : "listen to", near)
+		    : 0;
+}
+
 /* The first finding without its place: it is in no file yet. */
 static void drop_position(struct zb_error *err)
 {
@@ -612,6 +673,8 @@ static int judge(struct edit *e, bool mean_it)
 	}
 	if (!rc && !mean_it)
 		rc = judge_paths(e, &s);
+	if (!rc)
+		rc = judge_event(e);
 	zb_scope_done(&s);
 	zb_buf_done(&out);
 	zb_json_done(&t.j);

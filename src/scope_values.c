@@ -352,6 +352,29 @@ const char *zb_check_command(const char *v, char why[ZB_WHY_MAX])
 	return NULL;
 }
 
+const char *const zb_known_events[] = {
+	"session_start",
+	"session_end",
+	"user_prompt_submit",
+	"turn_start",
+	"turn_end",
+	"tool_call",
+	"tool_result",
+	"tool_confirmation_requested",
+	"permission_decision",
+	"assistant_message",
+	"pre_compact",
+	"post_compact",
+	"subagent_start",
+	"subagent_stop",
+	NULL,
+};
+
+const char *const zb_known_intercepts[] = {
+	"tool_call",	      "turn_start", "assistant_message",
+	"before_agent_start", NULL,
+};
+
 const char *zb_check_event(const char *v, char why[ZB_WHY_MAX])
 {
 	if (strlen(v) > 64 || !is_word(v, strlen(v), "_"))

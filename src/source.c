@@ -206,8 +206,15 @@ static int no_source(const char *given, struct zb_error *err)
 	struct zb_buf shown = {0};
 
 	zb_text_escape(&shown, given, strlen(given), 200);
-	zb_fail(err, ZB_EUSAGE, "\"%s\" is not a path or git URL",
-		zb_buf_str(&shown));
+	if (*given == '/' || *given == '.' || *given == '~')
+		zb_fail(err, ZB_EUSAGE, "%s: no such directory",
+			zb_buf_str(&shown));
+	else
+		zb_fail(err, ZB_EUSAGE,
+			"\"%s\" is not a path or git URL: there is no such "
+			"directory here, and a URL begins with https://, "
+			"ssh:// or user@host:",
+			zb_buf_str(&shown));
 	zb_buf_done(&shown);
 	return ZB_EUSAGE;
 }

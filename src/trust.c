@@ -290,7 +290,7 @@ static char *policy_word(const char *policy, struct zb_error *err)
 	if (!word || zb_utf8_check(word, strlen(word)) != strlen(word)) {
 		zb_fail(err, ZB_EUSAGE,
 			"--policy %s: no preset of that name (strict, "
-			"standard, observe) and no such file",
+			"standard) and no such file",
 			policy);
 		return NULL;
 	}

@@ -135,7 +135,10 @@ def refused(w):
             (3, ["protocol.call_tool", "bash"], "--yes-i-mean-it"),
             (3, ["protocol.slash", "/unjail"], "cannot be granted"),
             (3, ["fs.read", "${zot_home}/zotbox"], ""),
-            (4, ["net.connect", "example.org:443"], "net.connect"),
+            (4, ["net.connect", "example.org:443"],
+             "this version has no network grants"),
+            (2, ["fs.create", "~/x"], "did you mean fs.write?"),
+            (2, ["protocol.events", "turn_edn"], "did you mean turn_end?"),
             (4, ["fs.write", "${project}/*.log"], "not built")):
         r = allow(w, "k", *args, rc=rc)
         w.contains(r.err, part)
@@ -151,6 +154,45 @@ def refused(w):
     r = allow(w, "k", "fs.read", "~/x", "~", "~/y", rc=3,
               what="one bad value of three")
     same(w, before, snapshot(w), "none of them counts")
+
+
+@test("what is said of a grant", seconds=60)
+def said(w):
+    hello(w, "k")
+    w.install("k")
+    w.write("home/data/f", "x")
+    os.symlink("data", w.path("home/link"))
+    for args, parts, not_there in (
+            (["fs.read", "~/data", "~/data/f"],
+             ["allowed fs.read ~/data ~/data/f; it counts"],
+             ["leads to", "there is no"]),
+            (["fs.read", "~/link/f"],
+             ["~/link/f leads to %s/data/f: what is granted is that" %
+              os.path.realpath(w.home)], ["there is no"]),
+            (["fs.read", w.home + "/link"],
+             ["/link leads to %s/data:" % os.path.realpath(w.home)], []),
+            (["fs.read", "~/none", "~/data/no*"],
+             ["there is no ~/none now"], ["no* now"]),
+            (["fs.deny", "~/none"], [], ["there is no"]),
+            (["protocol.events", "turn_end", "of_tomorrow"],
+             ["allowed protocol.events turn_end of_tomorrow",
+              "of_tomorrow is not an event that zot sends today"],
+             ["turn_end is not"]),
+            (["protocol.intercept.of_tomorrow", "block"],
+             ["of_tomorrow is not an event"], []),
+            (["protocol.intercept.before_agent_start", "block"], [],
+             ["is not an event"])):
+        r = allow(w, "k", *args)
+        for part in parts:
+            w.contains(r.err, part)
+        for part in not_there:
+            w.check(part not in r.err, "nothing of " + part, r)
+    r = allow(w, "k", "protocol.events", "turn_end", verb="revoke")
+    w.contains(r.err, "revoked protocol.events turn_end;")
+    for verb in "allow", "revoke":
+        r = allow(w, "k", "fs.red", "/x", verb=verb, rc=2)
+        w.contains(r.err, "nothing was %s: " %
+                   ("allowed" if verb == "allow" else "revoked"))
 
 
 @test("what is meant", needs="sandbox", seconds=60)

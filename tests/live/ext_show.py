@@ -248,8 +248,32 @@ def doctor_states(w):
     w.zotbox("ext", "remove", "dead", "-y")
     for name in ("nobody",), ("ok", "nobody"):
         w.equal(w.zotbox("ext", "doctor", *name).rc, 3, repr(name))
+        r = w.zotbox("ext", "doctor", *name, "--repair")
+        w.equal((r.rc, r.out), (3, ""), "repair of %r" % (name,), r)
+    r = w.zotbox("ext", "doctor", "bare", "--repair")
+    w.equal((r.rc, r.out), (3, ""), "repair of what zotbox did not install",
+            r)
+    w.contains(r.err, "bare was not installed by zotbox")
     w.equal(w.zotbox("ext", "doctor", "../x").rc, 2, "no name")
     w.equal(w.zotbox("ext", "doctor", "ok", "ok").rc, 0, "twice the same")
+
+
+@test("doctor: nothing is said twice", needs="sandbox")
+def doctor_once(w):
+    hello(w, "k")
+    w.install("k", "standard")
+    w.zotbox("ext", "allow", "k", "fs.read", "~/none")
+    for cwd in w.project, w.home:
+        r = w.zotbox("ext", "doctor", "k", cwd=cwd)
+        said = [line.split(": ", 1)[1] for line in r.out.splitlines()
+                if line.startswith(("  note: ", "  warning: "))]
+        w.check(any("does not exist" in s for s in said), "it is said", r)
+        w.equal(len(said), len(set(said)), "once")
+        j = json.loads(w.zotbox("ext", "doctor", "k", "--json", cwd=cwd).out)
+        warnings = j["extensions"][0]["warnings"]
+        w.equal(len(warnings), len(set(warnings)), "in JSON too")
+    r = w.zotbox("ext", "install", w.path("k"), "--policy", "standard")
+    w.check("${project}" not in r.err, "an install has no project", r)
 
 
 @test("doctor: every strange entry", needs="sandbox", seconds=60)
@@ -272,8 +296,16 @@ def doctor_strange(w):
 @test("logs: the text", seconds=60)
 def logs_text(w):
     r = w.zotbox("ext", "logs", "nobody")
-    w.equal((r.rc, r.out), (1, ""), "none", r)
-    w.contains(r.err, 'no log for "nobody"')
+    w.equal((r.rc, r.out), (3, ""), "of nobody", r)
+    w.contains(r.err, "zotbox ext list")
+    hello(w, "new")
+    w.install("new")
+    r = w.zotbox("ext", "logs", "new")
+    w.equal((r.rc, r.out), (0, ""), "of one that never ran", r)
+    w.contains(r.err, "new has no log yet: it was never started")
+    r = w.zotbox("ext", "logs", "new", "--since", "10s")
+    w.equal((r.rc, r.out), (2, ""), "a time that is none", r)
+    w.contains(r.err, "10m, 2h, 3d")
     w.equal(w.zotbox("ext", "logs", "../x").rc, 2, "no name")
     path = w.write("zot/logs/ext-x.log", b"plain\n\x1b[31mred\x07\n"
                    b"\xff\xe2\x80\xae|\t\xc3\xa4\nno end")
@@ -450,6 +482,14 @@ def usage(w):
         w.equal((r.rc, r.out), (2, ""), "usage: " + " ".join(args), r)
         w.check(r.err.startswith("zotbox: "), "says why", r)
     w.contains(w.zotbox("ext", "lst").err, "list", "the nearest")
+    for args in (["ext", "--help"], ["ext", "-h"], ["help", "ext"]):
+        r = w.zotbox(*args)
+        w.equal((r.rc, r.err), (0, ""), " ".join(args), r)
+        w.contains(r.out, "ext doctor", " ".join(args))
+    r = w.zotbox("ext", "install", "--help")
+    w.contains(" ".join(r.out.split()),
+               "observe is not available in this version",
+               "what cannot be had is not offered")
     w.equal(w.zotbox("--version").rc, 0, "--version")
 
 

@@ -771,6 +771,28 @@ static void edit_refusals(void **state)
 	} rows[] = {
 		{"{}", "fs.raed", "/a", false, ZB_EUSAGE,
 		 "unknown key \"fs.raed\"; did you mean fs.read?"},
+		/* words of the records */
+		{"{}", "fs.create", "/a", false, ZB_EUSAGE,
+		 "unknown key \"fs.create\"; did you mean fs.write?"},
+		{"{}", "fs.delete", "/a", false, ZB_EUSAGE,
+		 "unknown key \"fs.delete\"; did you mean fs.write?"},
+		{"{}", "net.dns", "a", false, ZB_EUSAGE,
+		 "unknown key \"net.dns\"; did you mean net.connect?"},
+		{"{}", "proto.events", "turn_end", false, ZB_EUSAGE,
+		 "unknown key \"proto.events\"; did you mean "
+		 "protocol.events?"},
+		{"{}", "protocol.intercept", "tool_call", false, ZB_EUSAGE,
+		 "unknown key \"protocol.intercept\"; did you mean "
+		 "protocol.intercept.EVENT (as in "
+		 "protocol.intercept.tool_call block)?"},
+		{"{}", "envv.set", "A=b", false, ZB_EUSAGE,
+		 "unknown key \"envv.set\"; did you mean env.set.NAME?"},
+		{"{}", "protocol.events", "turn_edn", false, ZB_EUSAGE,
+		 "there is no event \"turn_edn\" to listen to; did you mean "
+		 "turn_end?"},
+		{"{}", "protocol.intercept.tool_cal", "block", false, ZB_EUSAGE,
+		 "there is no event \"tool_cal\" to intercept; did you mean "
+		 "tool_call?"},
 		{"{}", "nothing", "x", false, ZB_EUSAGE,
 		 "unknown key \"nothing\"; keys are dotted, like fs.read or "
 		 "protocol.events"},
