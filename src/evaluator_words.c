@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "path_match.h"
+#include "resolve.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -393,9 +394,31 @@ static bool on_path(const struct zb_plan *plan, const char *path)
 	return false;
 }
 
-static const char no_directories[] =
-	"writing below a directory is not built in this version; the extension "
-	"can keep its files in its data directory";
+/* Run by zot, git, an editor or a shell, and so closed below any grant? */
+static bool is_run(const struct zb_plan *plan, const char *path)
+{
+	zb_auto(free) char *own = zb_path_join(
+		plan->zot_home_real ? plan->zot_home_real : "/", "extensions");
+	bool run = !own || (plan->zot_home_real && zb_path_below(path, own));
+
+	for (size_t i = 0; zb_carve_outs[i]; i++)
+		run = run || zb_pattern_match(zb_carve_outs[i], path);
+	return run;
+}
+
+/* Directories that nobody is advised to let be written to. */
+static const char *const systems[] = {
+	"/bin", "/boot", "/etc", "/lib",     "/lib64",	   "/opt",
+	"/run", "/sbin", "/usr", "/var/lib", "/var/spool", NULL};
+
+static bool is_system(const char *dir)
+{
+	bool yes = !strcmp(dir, "/");
+
+	for (size_t i = 0; systems[i]; i++)
+		yes = yes || zb_path_below(dir, systems[i]);
+	return yes;
+}
 
 /* Does the name of a shipped file say that it keeps state? Only then is it
  * suggested for writing: anything else may be code, and a grant of code is a
@@ -417,14 +440,38 @@ static bool is_state_file(const char *name)
 	return false;
 }
 
+/* Names come and go by a grant of their directory. */
+static void grant_directory(const struct zb_plan *plan,
+			    const struct zb_query *q, const struct zb_place *p,
+			    struct grant *g)
+{
+	bool names = q->op != ZB_OP_FS_WRITE && q->op != ZB_OP_FS_META;
+	zb_auto(free) char *dir =
+		names ? zb_path_dir(q->target) : zb_strdup(q->target);
+	struct zb_query there = {.op = q->op, .target = dir};
+
+	if (!dir)
+		return;
+	if (p && p->kind == ZB_PLACE_EXTENSION)
+		g->why_not = "a shipped directory cannot be made writable; "
+			     "name its files";
+	else if (is_system(dir))
+		g->why_not = "it lies in a directory of the system; if that "
+			     "is meant, grant the directory by its name";
+	else
+		g->why_not = never(plan, &there);
+	if (g->why_not)
+		return;
+	g->key = "fs.write";
+	g->value = pretty(plan, dir);
+}
+
 static void grant_change(const struct zb_plan *plan, const struct zb_query *q,
 			 const struct zb_finding *f, struct grant *g)
 {
 	const struct zb_place *p = place_at(plan, f->place);
 
-	if (f->reason == ZB_R_SKELETON) {
-		g->why_not = no_directories;
-	} else if (p && p->kind == ZB_PLACE_TEXT) {
+	if (p && p->kind == ZB_PLACE_TEXT) {
 		g->why_not = "the file is made by the sandbox";
 	} else if (p && (p->kind == ZB_PLACE_SYSTEM ||
 			 p->kind == ZB_PLACE_RUNTIME)) {
@@ -441,7 +488,7 @@ static void grant_change(const struct zb_plan *plan, const struct zb_query *q,
 		g->why_not = "the manifest cannot be granted for writing";
 	} else if ((q->op != ZB_OP_FS_WRITE && q->op != ZB_OP_FS_META) ||
 		   q->is_dir) {
-		g->why_not = no_directories;
+		grant_directory(plan, q, p, g);
 	} else {
 		g->key = "fs.write";
 		g->value = pretty(plan, q->target);
@@ -463,6 +510,14 @@ static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 {
 	const struct zb_place *p = place_at(plan, f->place);
 
+	if (q->op != ZB_OP_FS_READ && q->op != ZB_OP_FS_EXEC &&
+	    !(p && p->kind == ZB_PLACE_EXTENSION) &&
+	    ((f->deny && f->deny->built_in) || is_run(plan, q->target))) {
+		g->why_not = "zot, git, an editor or a shell runs what stands "
+			     "there; it is granted only by its own name and "
+			     "with --yes-i-mean-it";
+		return;
+	}
 	if (f->reason == ZB_R_DENIED || is_denied(plan, q->target)) {
 		g->why_not = "fs.deny wins over every grant: edit the scope";
 		return;

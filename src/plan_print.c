@@ -82,8 +82,12 @@ static void add_place(struct zb_buf *b, const struct zb_place *p)
 		zb_buf_adds(b, i ? ", " : " only ");
 		add(b, p->only.v[i]);
 	}
-	if (p->carved)
+	if (p->carved && p->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE))
+		zb_buf_adds(b, " (carved: the broker serves)");
+	else if (p->carved)
 		zb_buf_adds(b, " (carved: the broker opens)");
+	else if (p->brokered_writes && p->rights & ZB_MAY_CREATE)
+		zb_buf_adds(b, " (the broker reads and writes)");
 	else if (p->brokered)
 		zb_buf_adds(b, " (the broker reads)");
 	add_origin(b, &p->origin);

@@ -270,10 +270,10 @@ static bool adds_nothing(const struct zb_plan *plan,
 		return true;
 	if (!is_host(p) || (p->rights & ~outer->rights) || is_exempt(plan, p))
 		return false;
-	/* A file that may be written to is better in its directory, where it
-	 * can be renamed over. */
-	if (!p->is_dir && p->kind == ZB_PLACE_GRANT && !outer->only.n &&
-	    p->rights & ZB_MAY_WRITE)
+	/* Grants add up: one for reading takes nothing from one for writing
+	 * around it, and a file is better where it can be renamed over. */
+	if (p->kind == ZB_PLACE_GRANT && outer->kind == ZB_PLACE_GRANT &&
+	    (outer->rights & CHANGES) && !outer->only.n)
 		return true;
 	/* What a deny reaches into is another kind of place. */
 	if (outer->only.n || p->carved != outer->carved)

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,6 +240,141 @@ static void agrees_with_the_definition(void **state)
 	assert_true(matches > 1000 && matches < 99000);
 }
 
+static void appended(char *out, const char *a, const char *d)
+{
+	snprintf(out, 192, "%s%s", a, d);
+}
+
+/* What is alike matches alike, whatever lies below; and what leads, leads to
+ * something. Both against many names below. */
+static void says_what_lies_below(void **state)
+{
+	char pat[64], a[64], b[64], d[64], ad[192], bd[192];
+	unsigned alike = 0, leads = 0;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		bool same, differs = false;
+
+		random_path(pat, true);
+		random_path(a, false);
+		random_path(b, false);
+		same = zb_pattern_alike(pat, a, b);
+		if (same != zb_pattern_alike(pat, b, a))
+			fail_msg("%s: %s %s", pat, a, b);
+		alike += same;
+		leads += zb_pattern_leads(pat, a);
+		for (int k = 0; k < 30; k++) {
+			random_path(d, false);
+			appended(ad, a, d);
+			appended(bd, b, d);
+			differs |= slow(pat, ad) != slow(pat, bd);
+		}
+		if (same && differs)
+			fail_msg("%s: %s and %s are not alike", pat, a, b);
+	}
+	assert_true(alike > 2000 && alike < 18000);
+	assert_true(leads > 1000 && leads < 19000);
+}
+
+/* A link of one's own, to a directory beside it, makes no name that matches
+ * and did not: unless it leads. */
+static void links_lead(void **state)
+{
+	static const char neutral[] = "/zzz"; /* no pattern here fits it */
+	char pat[64], up[64], name[64], d[64], at[192], beside[192];
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		random_path(pat, true);
+		if (strstr(pat, "/*") || strstr(pat, "?"))
+			continue; /* fits anything */
+		random_path(up, false);
+		random_path(name, false);
+		name[strcspn(name + 1, "/") + 1] = '\0';
+		for (int k = 0; k < 20; k++) {
+			random_path(d, false);
+			snprintf(at, sizeof(at), "%s%s%s", up, name, d);
+			snprintf(beside, sizeof(beside), "%s%s%s", up, neutral,
+				 d);
+			if (slow(pat, at) == slow(pat, beside))
+				continue;
+			snprintf(at, sizeof(at), "%s%s", up, name);
+			if (!zb_pattern_leads(pat, at))
+				fail_msg("%s: %s", pat, at);
+		}
+	}
+}
+
+static void what_is_built_in(void **state)
+{
+	static const struct {
+		const char *pattern, *path;
+		bool leads;
+	} rows[] = {
+		{"/**/.zot/extensions", "/p/.zot", true},
+		{"/**/.zot/extensions", "/p/q/.zot", true},
+		{"/**/.zot/extensions", "/p/.zot/extensions", true},
+		{"/**/.zot/extensions", "/p/zot", false},
+		{"/**/.zot/extensions", "/.zot/p", false},
+		{"/**/.git", "/p/x", false},
+		{"/p/**/.env*", "/p/x", false},
+		{"/p/secret/*.txt", "/p/secret", true},
+		{"/p/secret/*.txt", "/p/other", false},
+		{"/p/*/x", "/p/any", true},
+		{"/q/secret", "/p/secret", false},
+		{"/p/**", "/p/x", true}, /* matches itself */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (zb_pattern_leads(rows[i].pattern, rows[i].path) !=
+		    rows[i].leads)
+			fail_msg("%s: %s", rows[i].pattern, rows[i].path);
+	assert_true(zb_pattern_alike("/**/.git", "/p/a", "/p/b/c"));
+	assert_false(
+		zb_pattern_alike("/**/.zot/extensions", "/p/a", "/p/.zot"));
+	assert_false(zb_pattern_alike("/p/s/*.txt", "/p/s", "/p/t"));
+	assert_true(zb_pattern_alike("/p/s/*.txt", "/p/u", "/p/t"));
+}
+
+static void folds(void **state)
+{
+	static const struct {
+		const char *path, *want;
+	} rows[] = {
+		{"/p/.git", "/p/.git"},
+		{"/P/.GiT/Hooks", "/p/.git/hooks"},
+		{"/p/.git./x", "/p/.git/x"},
+		{"/p/.git ", "/p/.git"},
+		{"/p/.git. .", "/p/.git"},
+		{"/p/...", "/p/..."},
+		{"/p/. ", "/p/. "},
+		{"/p/.g\xe2\x80\x8dit", "/p/.git"}, /* U+200D */
+		{"/p/.v\xc5\xbf"
+		 "code",
+		 "/p/.vscode"},		     /* long s */
+		{"/p/\xe2\x84\xaa", "/p/k"}, /* Kelvin */
+		{"/p/\xc3\x84", "/p/\xc3\xa4"},
+		{"/p/\xff\x80Q", "/p/\xff\x80q"}, /* no UTF-8 */
+		{"/p/**/A?*", "/p/**/a?*"},
+	};
+	static char out[ZB_PATH_FOLD_MAX], longest[16384];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_true(zb_path_fold(rows[i].path, out));
+		assert_string_equal(out, rows[i].want);
+	}
+	memset(longest, 'a', sizeof(longest) - 1);
+	assert_false(zb_path_fold(longest, out));
+	/* Any path fits: what folds to more bytes is at most half as long. */
+	for (size_t i = 0; i + 1 < 4096; i += 2)
+		memcpy(longest + i, "\xc8\xba", 2);
+	longest[4095] = '\0';
+	assert_true(zb_path_fold(longest, out));
+}
+
 /* A hostile pattern is answered at once. */
 static void is_not_exponential(void **state)
 {
@@ -260,6 +396,12 @@ static void is_not_exponential(void **state)
 		strcat(path, "a");
 	strcat(path, "b");
 	assert_false(zb_pattern_match(pat, path));
+	/* and one of too many components says the careful thing */
+	pat[0] = '\0';
+	for (int i = 0; i < 200; i++)
+		strcat(pat, "/**/a");
+	assert_false(zb_pattern_alike(pat, "/a", "/a"));
+	assert_true(zb_pattern_leads(pat, "/b"));
 }
 
 int main(void)
@@ -270,6 +412,10 @@ int main(void)
 		cmocka_unit_test(patterns),
 		cmocka_unit_test(touches),
 		cmocka_unit_test(agrees_with_the_definition),
+		cmocka_unit_test(says_what_lies_below),
+		cmocka_unit_test(links_lead),
+		cmocka_unit_test(what_is_built_in),
+		cmocka_unit_test(folds),
 		cmocka_unit_test(is_not_exponential),
 	};
 

@@ -275,6 +275,27 @@ static const struct {
 	  "/tmp or the supervisor's own files: ${project} is not granted; start "
 	  "zot in a project directory",
 	  NULL}},
+	/* writing below a directory: carved, and all above it the broker's */
+	{STRICT,
+	 "{\"fs\":{\"write\":[\"${project}\"],\"read\":[\"${project}/sub\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   rwc-l " P " (carved: the broker serves)",
+	  "!  grant   r---l " P "/sub",
+	  "  home    rwcxl /home/u = " BOX
+	  "/home (the broker reads and writes)",
+	  "  pin     rwcxl /home/u/src = " BOX
+	  "/home/src (the broker reads and writes)",
+	  "  pin     rwcxl /home/u/.cache = " BOX "/home/.cache", NULL}},
+	/* by its own name a closed one is open, and a place of its own */
+	{STRICT,
+	 "{\"fs\":{\"write\":[\"${project}\",\"${project}/.git\"]}}",
+	 NULL,
+	 NULL,
+	 true,
+	 {"  grant   rwc-l " P " (carved: the broker serves)",
+	  "  grant   rwc-l " P "/.git (carved: the broker serves)", NULL}},
 	/* shipped files made writable are copies */
 	{"standard",
 	 "{\"fs\":{\"write\":[\"${extension_dir}/state.json\","
