@@ -137,7 +137,7 @@ static const struct row rows[] = {
 	 "-data directory"},
 	{0, "fs.delete", EXT, "ed", D, EROFS, MOUNT, "-runs what stands"},
 	{0, "fs.create", ZOT "/extensions/new", "d", D, EROFS, MOUNT,
-	 "-directory"},
+	 "-runs what stands"},
 	{0, "fs.delete", "/home/u/.local", "ed", D, EBUSY, MOUNT, "-mount"},
 	{0, "fs.delete", "/tmp", "ed", D, EROFS, MOUNT, "-/tmp"},
 	{0, "fs.rename", "/home/u/.local", "ed", D, EBUSY, MOUNT, "-mount"},
