@@ -292,10 +292,28 @@ static bool host_has(const char *path)
 	return fact.exists || fact.is_link;
 }
 
+static bool parent_is_there(const struct why *w)
+{
+	zb_auto(free) char *dir = zb_path_dir(w->in.path);
+	struct zb_inside in = {0};
+	bool there = !dir ||
+		     zb_inside(&w->q.prep.plan, dir, true, zb_facts_look, NULL,
+			       &in) ||
+		     in.is_dir;
+
+	zb_inside_done(&in);
+	return there;
+}
+
 static void note_path(struct why *w)
 {
 	bool denied = w->a.verdict == ZB_DENY;
 
+	if (w->in.no_dir) {
+		w->a.err_no = denied ? ENOTDIR : 0;
+		note(w, "a slash behind what is no directory: the attempt "
+			"fails by itself, and leaves no record");
+	}
 	if (w->in.magic)
 		note(w, "a path through /proc: the kernel decides by what it "
 			"leads to, and leaves no record");
@@ -308,6 +326,10 @@ static void note_path(struct why *w)
 			"and leaves no record");
 	if (!denied && !w->in.exists && !is_name_op(w->op))
 		note(w, "there is nothing there: the attempt fails by itself");
+	if (!denied && !w->in.exists && is_name_op(w->op) &&
+	    !parent_is_there(w))
+		note(w, "its directory is not there: the attempt fails by "
+			"itself");
 	if (!denied && w->in.exists && w->op == ZB_OP_FS_CREATE)
 		note(w, "it is there already: the attempt fails by itself");
 	if (!denied && w->in.exists && w->op == ZB_OP_FS_WRITE && w->in.is_dir)
@@ -372,6 +394,9 @@ static void judge(struct why *w)
 		judge_call(w);
 	if (w->is_path)
 		note_path(w);
+	if (w->op == ZB_OP_NET_UNIX && w->target[0] == '@')
+		note(w, "where the host has no socket of this name, an attempt "
+			"leaves no record");
 	if (w->op == ZB_OP_NET_CONNECT && w->a.err_no == ECONNREFUSED)
 		note(w, "what the extension itself listens on inside can be "
 			"reached");

@@ -174,6 +174,7 @@ static int follow(struct walk *w, const char *link)
 {
 	if (link[0] == '/' && set(&w->done, zb_strdup("")))
 		return ZB_ELIMIT;
+	directory(&w->fact); /* where the link stands, or the root */
 	return set(&w->todo, zb_strf("%s/%s", link, w->todo));
 }
 
@@ -213,14 +214,14 @@ static int step(struct walk *w, bool last, bool follow_last)
 	    w->links < MAX_LINKS) {
 		w->links++;
 		rc = follow(w, fact.link);
-	} else {
-		w->ended = w->ended || (!fact.exists && !fact.is_link);
-		rc = set(&w->done, zb_steal(&at));
+		free(fact.link);
+		return rc;
 	}
 	free(fact.link);
 	fact.link = NULL;
+	w->ended = w->ended || (!fact.exists && !fact.is_link);
 	w->fact = fact;
-	return rc;
+	return set(&w->done, zb_steal(&at));
 }
 
 int zb_inside(const struct zb_plan *plan, const char *path, bool follow_last,
@@ -251,6 +252,8 @@ int zb_inside(const struct zb_plan *plan, const char *path, bool follow_last,
 				  .is_dir = !w.ended && w.fact.is_dir,
 				  .is_link = !w.ended && w.fact.is_link,
 				  .magic = w.magic};
+	out->no_dir =
+		path[strlen(path) - 1] == '/' && out->exists && !out->is_dir;
 	free(w.todo);
 	if (!rc && !*w.done)
 		rc = set(&w.done, zb_strdup("/"));

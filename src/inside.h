@@ -11,6 +11,7 @@ struct zb_inside {
 	char *path;
 	bool exists, is_dir;
 	bool is_link; /* the last component is one, and was not followed */
+	bool no_dir;  /* "NAME/", and NAME is no directory: ENOTDIR */
 	bool magic;   /* through /proc: only a process inside could tell */
 };
 
