@@ -727,6 +727,12 @@ static int make_private(struct job *j, const char *name, char **out)
 		return zb_fail(j->err, ZB_EPOLICY,
 			       "%s is no directory of its own: remove it",
 			       *out);
+	/* The extension may have shut itself out; its next start is ours. */
+	if ((st.st_mode & 0700) != 0700 && chmod(*out, st.st_mode | 0700))
+		return zb_fail_sys(j->err, errno,
+				   "%s has mode %o and cannot be used: chmod "
+				   "700",
+				   *out, (unsigned)st.st_mode & 07777);
 	return 0;
 }
 

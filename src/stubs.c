@@ -245,6 +245,20 @@ static int open_dir(int at, const char *name)
 	return openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* What the extension has shut in its own directory, so that nothing could be
+ * made in it, is opened again: it is ours to mount in. */
+static void unshut(int dir)
+{
+	char link[32];
+	struct stat st;
+
+	if (fstat(dir, &st) || (st.st_mode & 0700) == 0700 ||
+	    st.st_uid != geteuid())
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	(void)chmod(link, (st.st_mode & 07777) | 0700);
+}
+
 /* Open the directory that holds the last component of @path, making what is
  * missing if @make. @last points into @path. Return: descriptor, or -1 with
  * the error set (but not for what is absent without @make). */
@@ -278,6 +292,8 @@ static int open_parent(struct job *j, const char *path, bool make,
 				in_the_way(j, so_far, "a directory");
 			return -1;
 		}
+		if (make)
+			unshut(next);
 		close(at);
 		at = next;
 		p = slash + 1;

@@ -248,4 +248,36 @@ def descriptors(w):
     p.shutdown()
 
 
+@test("one that shut its own directories starts again", needs="sandbox")
+def shut(w):
+    w.write("home/.cache/deep/granted", "here")
+    w.mkext("shut", '''
+        ack = hello("shut", "tools"); tool("shut"); tool("look"); ready()
+        home = os.environ["HOME"]
+        def call(f):
+            if f["name"] == "shut":
+                for p in (home + "/.cache/deep", home + "/.cache", home,
+                          ack["data_dir"]):
+                    os.chmod(p, 0)
+                text(f["id"], oct(os.stat(ack["data_dir"]).st_mode & 0o777))
+            else:
+                open(home + "/new", "w").write("x")
+                open(ack["data_dir"] + "/new", "w").write("x")
+                text(f["id"], open(home + "/.cache/deep/granted").read())
+        serve(tool_call=call)
+    ''')
+    w.install("shut", scope={"fs": {"read": ["~/.cache/deep/granted"]}})
+    box = w.zot_home + "/zotbox/shut"
+    for args in (["shut"], ["./shut", "--scope", w.path("shut.scope.json")]):
+        c = w.console(args[0], call("shut"), *args[1:])
+        w.equal(c.result(), "0o0", "it shuts them", c)
+        c = w.console(args[0], call("look"), *args[1:])
+        w.equal((c.rc, c.result()), (0, "here"), "and starts again", c)
+    w.equal([oct(os.stat(box + d).st_mode & 0o700)
+             for d in ("/home", "/data")], ["0o700"] * 2, "open again")
+    w.console("shut", call("shut"))
+    r = w.zotbox("ext", "remove", "shut", "-y")
+    w.equal((r.rc, os.path.exists(box)), (0, False), "can be removed", r)
+
+
 main()
