@@ -56,9 +56,8 @@ struct zb_place {
 	char *content; /* ZB_PLACE_TEXT */
 	unsigned rights;
 	bool is_dir;
-	/* SYSTEM, RUNTIME, TEXT: a small file that stands in the sandbox's own
-	 * root as a copy made at the start. A mount costs more than a small
-	 * file. */
+	/* SYSTEM, TEXT: a small file that stands in the sandbox's own root as a
+	 * copy made at the start. A mount costs more than a small file. */
 	bool copied;
 	/* A file that the read-only place around it shows as it is: it has more
 	 * rights there (execution), and no mount of its own. */

@@ -5,7 +5,9 @@
  *	carve	a grant into which a deny reaches, or which has a pattern
  *	drop	what a place around it shows anyway, with the same rights
  *	unfold	a small directory of the system becomes one of ours, with links
- *		and copies in it
+ *		and copies in it; one of a runtime only if no file is in it,
+ *		since a copy is new, and a runtime may look at that (Python
+ *		compiles again what is newer than its bytecode)
  *	pin	ancestors inside HOME and data/ (a directory that is renamed
  *		would take the mount below it to another name); below /tmp, and
  *		where zot's extensions and our boxes are, one read-only
@@ -299,6 +301,7 @@ static void drop(struct zb_plan *p)
 struct unfolded {
 	struct zb_strv dirs, files, links; /* links: where, then what it says */
 	size_t names, bytes;
+	bool no_files; /* may be in it */
 };
 
 static void unfolded_done(struct unfolded *u)
@@ -324,7 +327,8 @@ static int sort_name(struct zb_resolver *r, struct unfolded *u,
 			rc = ZB_ELIMIT;
 	} else if (w.is_dir) {
 		rc = zb_strv_add(&u->dirs, path);
-	} else if (w.is_file && w.size <= ZB_COPY_BYTES - u->bytes) {
+	} else if (w.is_file && !u->no_files &&
+		   w.size <= ZB_COPY_BYTES - u->bytes) {
 		u->bytes += w.size;
 		rc = zb_strv_add(&u->files, path);
 	} else {
@@ -413,7 +417,8 @@ static int unfold(struct zb_resolver *r)
 	int rc = 0;
 
 	for (size_t i = 0; rc >= 0 && i < n; i++) {
-		struct unfolded u = {0};
+		struct unfolded u = {.no_files = p->places[i].kind ==
+						 ZB_PLACE_RUNTIME};
 
 		if (!can_unfold(p, i))
 			continue;

@@ -38,6 +38,7 @@ static const char *const fake_files[] = {
 	"/usr/share/few/a",
 	"/usr/share/few/l>a",
 	"/usr/share/few/sub/b",
+	"/usr/share/none/",
 	"/usr/local/bin/tool",
 	"/etc/hosts",
 	"/etc/passwd",

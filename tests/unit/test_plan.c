@@ -1159,6 +1159,11 @@ static void small_directories_are_unfolded(void **state)
 		s.base[6] = need(dir, ZB_MAY_READ | ZB_MAY_LIST,
 				 "runtimes/base.json");
 		s.facts.n_base_needs = 7;
+		s.needs[2] = need("/usr/share/doc", ZB_MAY_READ | ZB_MAY_LIST,
+				  "runtimes/python.json");
+		s.needs[3] = need("/usr/share/none", ZB_MAY_READ | ZB_MAY_LIST,
+				  "runtimes/python.json");
+		s.program.n_needs = 4;
 		assert_int_equal(fake_plan(&s, &p), 0);
 		assert_true(keeps_order(&p));
 		zb_plan_print(&p, &b);
@@ -1178,6 +1183,13 @@ static void small_directories_are_unfolded(void **state)
 				text, "  dir     r---l /usr/share/few/sub"));
 			assert_true(has_line(
 				text, "  link    r---- /usr/share/few/l -> a"));
+		}
+		/* Of a runtime no file is copied: its time counts. */
+		if (rows[i].unfolded) {
+			assert_true(has_line(text,
+					     "  runtime r---l /usr/share/doc"));
+			assert_true(has_line(
+				text, "  dir     r---l /usr/share/none"));
 		}
 		zb_plan_done(&p);
 		fake_done(&s);
