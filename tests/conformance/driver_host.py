@@ -212,7 +212,8 @@ class Host:
                 time.sleep(0.02)
 
     def owner(self, kind, name):
-        if not self.owners:
+        """Whose it is: a reply does not say."""
+        if (kind, name) not in self.owners:
             for t in self.ask("list_tools").get("tools", []):
                 self.owners["tool", t["name"]] = t["extension"]
             for c in self.ask("list_commands").get("commands", []):

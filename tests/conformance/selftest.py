@@ -126,6 +126,98 @@ def spoilt(row, place):
     return suite.run(row, Console(), {"ext": name, "nth": nth, "kind": kind})
 
 
+class Wrong(Console):
+    """A host that makes one mistake, by its name."""
+    def __init__(self, mistake):
+        self.mistake, self.kept, self.n = mistake, None, 0
+
+    def start(self, w, row, dirs):
+        if self.mistake == "arrival is load order":
+            dirs = dirs[::-1]
+        if self.mistake == "no time limits":
+            row = copy.deepcopy(row)
+            (row.scope or {}).pop("limits", None)
+        super().start(w, row, dirs)
+
+    def do(self, line):
+        verb = line.split()[0]
+        mistake = self.mistake
+        self.n += 1
+        if verb == "event" and mistake == "events overtake each other":
+            if self.kept is None:
+                self.kept = line
+                return
+            super().do(line)
+            line, self.kept = self.kept, None
+        elif verb == "event" and mistake == "an event is lost":
+            if self.n % 3 == 0:
+                return
+        elif verb == "event" and mistake == "an event comes twice":
+            if self.n == 2:
+                super().do(line)
+        elif verb == "key" and mistake == "keys are lost":
+            if self.n % 2:
+                return
+        elif verb == "key" and mistake == "a key is another":
+            line = line.rsplit(" ", 1)[0] + " up"
+        elif line[0] == "/" and mistake == "arguments are lost":
+            line = line.split()[0]
+        elif verb in ("call", "cmd") and mistake == "arguments are lost":
+            line = " ".join(line.split()[:2])
+        elif verb == "panel_close" and mistake == "a panel is not closed":
+            return
+        elif verb == "intercept" and mistake == "nobody is asked":
+            self.lines.put(("-", "allow", {}))
+            return
+        elif verb == "reload" and mistake == "reload does nothing":
+            who = (line.split() + ["-"])[1]
+            self.lines.put((who, "reload", {"stopped": 1, "loaded": 1,
+                                            "ready": 1, "errors": []}))
+            return
+        super().do(line)
+
+    def next(self, seconds):
+        line = super().next(seconds)
+        if line and line[1] == "block" and \
+                self.mistake == "a block is overlooked":
+            return (line[0], "allow", {})
+        if line and line[1] in ("error", "load_error") and \
+                self.mistake == "no reason is given":
+            return (line[0], line[1], {"error": ""})
+        return line
+
+    def stop(self):
+        if self.mistake == "nobody is told to end":
+            self.p.kill()
+        return super().stop()
+
+
+MISTAKES = {
+    "arrival is load order": ("tools/same-tool", "commands/same-name",
+                              "intercept/chain-of-three", "ends/reload-all"),
+    "no time limits": ("commands/timeout",),
+    "events overtake each other": ("events/order", "events/order-two",
+                                   "events/newer-events"),
+    "an event is lost": ("events/order", "events/subscribed"),
+    "an event comes twice": ("events/order", "events/subscribed"),
+    "keys are lost": ("panels/keys", "panels/render-after-key"),
+    "a key is another": ("panels/keys",),
+    "arguments are lost": ("commands/arguments", "commands/actions",
+                           "tools/call", "tools/ids-differ"),
+    "a panel is not closed": ("panels/closed-by-user", "panels/reopened"),
+    "nobody is asked": ("intercept/block", "intercept/rewrite",
+                        "intercept/allow", "intercept/timeout"),
+    "a block is overlooked": ("intercept/block", "intercept/chain-block",
+                              "intercept/block-and-rewrite"),
+    "reload does nothing": ("ends/reload-one", "ends/reload-session",
+                            "ends/reload-all"),
+    "no reason is given": ("ends/crash-before-hello", "tools/unknown-tool",
+                           "ends/signal-before-hello"),
+    "nobody is told to end": ("ends/shutdown", "ends/shutdown-mute",
+                              "lines/malformed"),
+}
+
+
 def patterns():
     """The patterns themselves, without any host."""
     tap, m = zbtest.tap, lambda p, v: player.match(p, v, {})
@@ -168,6 +260,31 @@ def bad_rows():
             w.done()
 
 
+def faults(rows, everything):
+    """[(what, job)]: a job gives what the row noticed; None: nothing can be
+    spoilt."""
+    for row, place in some(rows, everything):
+        what = "%s/%s" % (row.file, row.name)
+        if not place:
+            yield what + ": something in it can be spoilt", None
+            continue
+        side, name, nth, kind = place
+        yield "%s notices: %s %d of %s: %s" % (
+            what, "frame" if side == "ext" else "line", nth,
+            name or "the client", kind), \
+            lambda r=row, p=place: spoilt(r, p)
+
+
+def mistakes(rows):
+    known = {r.file + "/" + r.name: r for r in rows}
+    for mistake, names in MISTAKES.items():
+        for name in names:
+            if name in known:
+                yield "%s notices a host where %s" % (name, mistake), \
+                    lambda r=known[name], m=mistake: suite.run(
+                        copy.deepcopy(r), Wrong(m), wait=4)
+
+
 def main():
     tap = zbtest.tap
     everything = sys.argv[1:2] == ["all"]
@@ -175,25 +292,22 @@ def main():
     bad_rows()
     why = zbtest.can_sandbox()
     rows = suite.chosen(talk.all_rows(), sys.argv[1 + everything:])
+    names = {r.file + "/" + r.name for r in talk.all_rows()}
+    tap.line(all(n in names for v in MISTAKES.values() for n in v),
+             "the rows that are named here exist")
     rows = [r for r in rows if "console" not in r.skips]
-    todo = list(some(rows, everything))
+    todo = list(faults(rows, everything)) + list(mistakes(rows))
     with concurrent.futures.ThreadPoolExecutor(suite.WORKERS) as pool:
-        jobs = [None if why or not p else pool.submit(spoilt, r, p)
-                for r, p in todo]
-        for (row, place), job in zip(todo, jobs):
-            what = "%s/%s" % (row.file, row.name)
+        jobs = [pool.submit(job) if job and not why else None
+                for _, job in todo]
+        for (what, _), job in zip(todo, jobs):
             if why:
                 tap.skip(what, why)
-                continue
-            if not place:
-                tap.line(False, what + ": nothing in it can be spoilt")
-                continue
-            side, name, nth, kind = place
-            tap.line(bool(job.result()), "%s notices: %s %d of %s: %s" % (
-                what, "frame" if side == "ext" else "line", nth,
-                name or "the client", kind))
+            else:
+                tap.line(bool(job and job.result()), what)
     print("1..%d" % tap.count, flush=True)
     sys.exit(1 if tap.failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

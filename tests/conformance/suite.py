@@ -29,7 +29,7 @@ import player
 import talk
 
 WAIT = 10           # seconds for what must come
-WORKERS = 4         # a row mostly waits
+WORKERS = 6         # a row mostly waits
 
 
 def put_extensions(w, row, spoil=None):
