@@ -26,27 +26,58 @@ static const struct row {
 	enum zb_script_verb verb;
 	unsigned form;
 	const char *usage;
+	enum zb_script_slot slot[2]; /* of the words that follow */
 } rows[] = {
-	{"call", ZB_SCRIPT_CALL, HAS_NAME | HAS_JSON, "call TOOL [JSON]"},
-	{"cmd", ZB_SCRIPT_COMMAND, HAS_NAME | HAS_ARGS, "cmd NAME [ARGS]"},
-	{"intercept", ZB_SCRIPT_INTERCEPT, HAS_NAME | HAS_FIELDS,
-	 "intercept EVENT [JSON]"},
-	{"event", ZB_SCRIPT_EVENT, HAS_NAME | HAS_FIELDS, "event EVENT [JSON]"},
-	{"key", ZB_SCRIPT_KEY, HAS_NAME | HAS_KEY | HAS_TEXT,
-	 "key PANEL KEY [TEXT]"},
-	{"panel_close", ZB_SCRIPT_PANEL_CLOSE, HAS_NAME, "panel_close PANEL"},
-	{"reload", ZB_SCRIPT_RELOAD, MAY_NAME, "reload [NAME]"},
-	{"kill", ZB_SCRIPT_KILL, HAS_NAME | HAS_SIGNAL, "kill NAME SIG"},
-	{"sleep", ZB_SCRIPT_SLEEP, HAS_SECONDS, "sleep S"},
-	{"idle", ZB_SCRIPT_IDLE, 0, "idle"},
-	{"tools", ZB_SCRIPT_TOOLS, 0, "tools"},
-	{"commands", ZB_SCRIPT_COMMANDS, 0, "commands"},
-	{"exts", ZB_SCRIPT_EXTS, 0, "exts"},
-	{"denials", ZB_SCRIPT_DENIALS, MAY_NAME, "denials [NAME]"},
-	{"shutdown", ZB_SCRIPT_SHUTDOWN, 0, "shutdown"},
+	{"call",
+	 ZB_SCRIPT_CALL,
+	 HAS_NAME | HAS_JSON,
+	 "call TOOL [JSON]",
+	 {ZB_SLOT_TOOL}},
+	{"cmd",
+	 ZB_SCRIPT_COMMAND,
+	 HAS_NAME | HAS_ARGS,
+	 "cmd NAME [ARGS]",
+	 {ZB_SLOT_COMMAND}},
+	{"intercept",
+	 ZB_SCRIPT_INTERCEPT,
+	 HAS_NAME | HAS_FIELDS,
+	 "intercept EVENT [JSON]",
+	 {ZB_SLOT_EVENT}},
+	{"event",
+	 ZB_SCRIPT_EVENT,
+	 HAS_NAME | HAS_FIELDS,
+	 "event EVENT [JSON]",
+	 {ZB_SLOT_EVENT}},
+	{"key",
+	 ZB_SCRIPT_KEY,
+	 HAS_NAME | HAS_KEY | HAS_TEXT,
+	 "key PANEL KEY [TEXT]",
+	 {ZB_SLOT_PANEL, ZB_SLOT_KEY}},
+	{"panel_close",
+	 ZB_SCRIPT_PANEL_CLOSE,
+	 HAS_NAME,
+	 "panel_close PANEL",
+	 {ZB_SLOT_PANEL}},
+	{"reload", ZB_SCRIPT_RELOAD, MAY_NAME, "reload [NAME]", {ZB_SLOT_EXT}},
+	{"kill",
+	 ZB_SCRIPT_KILL,
+	 HAS_NAME | HAS_SIGNAL,
+	 "kill NAME SIG",
+	 {ZB_SLOT_EXT}},
+	{"sleep", ZB_SCRIPT_SLEEP, HAS_SECONDS, "sleep S", {0}},
+	{"idle", ZB_SCRIPT_IDLE, 0, "idle", {0}},
+	{"tools", ZB_SCRIPT_TOOLS, 0, "tools", {0}},
+	{"commands", ZB_SCRIPT_COMMANDS, 0, "commands", {0}},
+	{"exts", ZB_SCRIPT_EXTS, 0, "exts", {0}},
+	{"denials",
+	 ZB_SCRIPT_DENIALS,
+	 MAY_NAME,
+	 "denials [NAME]",
+	 {ZB_SLOT_EXT}},
+	{"shutdown", ZB_SCRIPT_SHUTDOWN, 0, "shutdown", {0}},
 };
-static const struct row slash = {"/", ZB_SCRIPT_COMMAND, HAS_NAME | HAS_ARGS,
-				 "/NAME [ARGS]"};
+static const struct row slash = {
+	"/", ZB_SCRIPT_COMMAND, HAS_NAME | HAS_ARGS, "/NAME [ARGS]", {0}};
 
 /* The rest of the line while it is taken apart. */
 struct cursor {
@@ -352,4 +383,28 @@ void zb_script_line_done(struct zb_script_line *l)
 	free(l->key);
 	free(l->json);
 	memset(l, 0, sizeof(*l));
+}
+
+const char *zb_script_verb_word(size_t i)
+{
+	return i < ZB_ARRAY_LEN(rows) ? rows[i].word : NULL;
+}
+
+enum zb_script_slot zb_script_slot(const char *line, size_t at)
+{
+	size_t first = strspn(line, " \t");
+	size_t verb = strcspn(line + first, " \t");
+	size_t words = 0;
+
+	if (at <= first)
+		return ZB_SLOT_VERB;
+	for (size_t i = first; i < at; i++)
+		words += !blank(line[i]) && (i == first || blank(line[i - 1]));
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++)
+		if (strlen(rows[i].word) == verb &&
+		    !memcmp(rows[i].word, line + first, verb))
+			return words <= ZB_ARRAY_LEN(rows[i].slot)
+				       ? rows[i].slot[words - 1]
+				       : ZB_SLOT_NONE;
+	return ZB_SLOT_NONE;
 }

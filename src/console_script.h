@@ -48,4 +48,20 @@ int zb_script_parse(struct zb_script_line *out, const char *line, size_t len,
 		    struct zb_error *err);
 void zb_script_line_done(struct zb_script_line *l);
 
+/* For completion: the verbs, by number; NULL after the last. */
+const char *zb_script_verb_word(size_t i);
+
+enum zb_script_slot {
+	ZB_SLOT_NONE, /* free text, or too much */
+	ZB_SLOT_VERB,
+	ZB_SLOT_COMMAND,
+	ZB_SLOT_TOOL,
+	ZB_SLOT_EXT,
+	ZB_SLOT_PANEL,
+	ZB_SLOT_KEY,
+	ZB_SLOT_EVENT,
+};
+/* What the word that begins at byte @at of @line is. */
+enum zb_script_slot zb_script_slot(const char *line, size_t at);
+
 #endif

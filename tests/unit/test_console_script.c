@@ -188,6 +188,31 @@ static void bad_lines(void **state)
 	assert_int_equal(zb_script_parse(&l, "idle\0x", 6, &err), ZB_EUSAGE);
 }
 
+static void slots(void **state)
+{
+	static const struct {
+		const char *line; /* the word asked for begins at its end */
+		enum zb_script_slot slot;
+	} rows[] = {
+		{"", ZB_SLOT_VERB},	   {"  ", ZB_SLOT_VERB},
+		{"call ", ZB_SLOT_TOOL},   {"  call  ", ZB_SLOT_TOOL},
+		{"call t ", ZB_SLOT_NONE}, {"cmd ", ZB_SLOT_COMMAND},
+		{"/p ", ZB_SLOT_NONE},	   {"key ", ZB_SLOT_PANEL},
+		{"key p ", ZB_SLOT_KEY},   {"key p up ", ZB_SLOT_NONE},
+		{"kill ", ZB_SLOT_EXT},	   {"event ", ZB_SLOT_EVENT},
+		{"sleep ", ZB_SLOT_NONE},  {"nonsense ", ZB_SLOT_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(
+			zb_script_slot(rows[i].line, strlen(rows[i].line)),
+			rows[i].slot);
+	assert_string_equal(zb_script_verb_word(0), "call");
+	for (size_t i = 0; zb_script_verb_word(i); i++)
+		assert_in_range(i, 0, 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +223,7 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(bare_verbs),
 		cmocka_unit_test(bad_lines),
+		cmocka_unit_test(slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
