@@ -89,6 +89,7 @@ for cpus in "" one-cpu; do
 	part "$build/bench-roundtrip" "$build/bench-echo" "$build/bench-byteproxy" "$build/zotbox" wrap echo $cpus 2>"$work/wrap.err" ||
 		{ cat "$work/wrap.err" && exit 1; }
 done
+part "$build/bench-integrity" 20000 4000 5
 part "${PYTHON3:-python3}" "$src/bench/alive.py" 20 "$build/zotbox" wrap echo
 summary
 echo

@@ -7,7 +7,12 @@
  * hashed as what it is, even if it is exchanged meanwhile.
  *
  * The tree's hash is over the list: for each file its kind, its path and its
- * hash, each ended by a NUL. */
+ * hash, each ended by a NUL.
+ *
+ * Every start does this, so it is done by as many threads as there are CPUs:
+ * one walks and lists, then all of them hash. Nothing is kept from the last
+ * time: sizes and times of files are cheaper to ask for, but a file that is
+ * mapped can change without them. */
 #include "config.h"
 
 #include "lock.h"
@@ -20,16 +25,25 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <nettle/sha2.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #define MAX_FILES 100000
 #define MAX_DEPTH 64
 #define MAX_LOCK  ((size_t)64 << 20)
 #define MAX_DIFF  100
 #define CHUNK	  ((size_t)64 << 10)
+/* A thread is worth it for so many files. */
+#define PER_THREAD  64
+#define MAX_THREADS 8
+#define NOT_YET	    '?'
 
 /* A walk over the tree. */
 struct walk {
@@ -39,7 +53,6 @@ struct walk {
 	const char *shipped; /* stands for extension.json */
 	bool whole;	     /* nothing is left out */
 	struct zb_buf path;  /* relative, of where we are */
-	uint8_t *chunk;
 	struct zb_error *err;
 };
 
@@ -152,29 +165,8 @@ static int add_link(struct walk *w, struct zb_lock_file *f, int at,
 	return 0;
 }
 
-/* A file, by what the open descriptor is. */
-static int add_file(struct walk *w, struct zb_lock_file *f, int at,
-		    const char *name)
-{
-	zb_auto(fd) int fd = openat(at, name,
-				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
-					    O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return fail_at(w, errno, "open");
-	if (fstat(fd, &st))
-		return fail_at(w, errno, "stat");
-	if (!S_ISREG(st.st_mode))
-		return zb_fail(w->err, ZB_EPOLICY,
-			       "%s/%s is neither a file, a directory nor a "
-			       "link: it cannot be part of an extension",
-			       w->dir, zb_buf_str(&w->path));
-	f->kind = st.st_mode & 0111 ? 'x' : 'f';
-	return hash_fd(fd, w->chunk, f->sha256) ? fail_at(w, errno, "read") : 0;
-}
-
-/* The file or link @name of directory @at; w->path is its path. */
+/* The file or link @name of directory @at; w->path is its path. A file is
+ * hashed later, when all are known: until then its kind is NOT_YET. */
 static int add(struct walk *w, int at, const char *name, bool link)
 {
 	struct zb_lock_file *f;
@@ -186,7 +178,8 @@ static int add(struct walk *w, int at, const char *name, bool link)
 	f = new_file(w->out, &w->cap);
 	if (!f)
 		return zb_fail(w->err, ZB_ELIMIT, "out of memory");
-	rc = link ? add_link(w, f, at, name) : add_file(w, f, at, name);
+	f->kind = NOT_YET;
+	rc = link ? add_link(w, f, at, name) : 0;
 	if (rc)
 		return rc;
 	f->path = zb_strdup(zb_buf_str(&w->path));
@@ -205,22 +198,37 @@ static bool is_left_out(const struct walk *w, const char *name, unsigned depth)
 		(!strcmp(name, ".git") || !strcmp(name, "extension.json")));
 }
 
-static int walk_entry(struct walk *w, int at, const char *name, unsigned depth)
+/* DT_DIR, DT_LNK or something else; not every file system tells at once. */
+static int type_of(struct walk *w, int at, const struct dirent *e, int *out)
+{
+	struct stat st;
+
+	*out = e->d_type;
+	if (*out != DT_UNKNOWN)
+		return 0;
+	if (fstatat(at, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		return fail_at(w, errno, "stat");
+	*out = S_ISDIR(st.st_mode)   ? DT_DIR
+	       : S_ISLNK(st.st_mode) ? DT_LNK
+				     : DT_REG;
+	return 0;
+}
+
+static int walk_entry(struct walk *w, int at, const struct dirent *e,
+		      unsigned depth)
 {
 	size_t len = w->path.len;
-	struct stat st;
-	int rc;
+	int rc, type;
 
-	if (is_left_out(w, name, depth))
+	if (is_left_out(w, e->d_name, depth))
 		return 0;
-	if (zb_buf_addf(&w->path, "%s%s", len ? "/" : "", name))
+	if (zb_buf_addf(&w->path, "%s%s", len ? "/" : "", e->d_name))
 		return zb_fail(w->err, ZB_ELIMIT, "out of memory");
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
-		rc = fail_at(w, errno, "stat");
-	else if (S_ISDIR(st.st_mode))
-		rc = walk_dir(w, at, name, depth + 1);
-	else
-		rc = add(w, at, name, S_ISLNK(st.st_mode));
+	rc = type_of(w, at, e, &type);
+	if (!rc && type == DT_DIR)
+		rc = walk_dir(w, at, e->d_name, depth + 1);
+	else if (!rc)
+		rc = add(w, at, e->d_name, type == DT_LNK);
 	w->path.len = len;
 	w->path.data[len] = '\0';
 	return rc;
@@ -246,7 +254,7 @@ static int walk_dir(struct walk *w, int at, const char *name, unsigned depth)
 		return fail_at(w, errno, "read");
 	errno = 0;
 	while (!rc && (e = readdir(d))) {
-		rc = walk_entry(w, fd, e->d_name, depth);
+		rc = walk_entry(w, fd, e, depth);
 		errno = 0;
 	}
 	if (!rc && errno)
@@ -263,15 +271,152 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+/* ---- many at once -------------------------------------------------------- */
+
+/* What all threads share: each takes the next file. */
+struct crew {
+	struct zb_lock *l;
+	const char *dir, *shipped;
+	int root;
+	atomic_size_t next;
+	atomic_bool failed;
+};
+
+struct worker {
+	struct crew *c;
+	pthread_t thread;
+	bool started;
+	size_t at; /* the file that failed */
+	struct zb_error err;
+};
+
+/* Below the tree, through no link, also if one is put there meanwhile. The
+ * shipped manifest lies elsewhere. */
+static int open_file(const struct crew *c, const struct zb_lock_file *f)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+			 O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+
+	if (c->shipped && !strcmp(f->path, "extension.json"))
+		return open(c->shipped, (int)how.flags);
+	return (int)syscall(SYS_openat2, c->root, f->path, &how, sizeof(how));
+}
+
+static int fail_file(const struct crew *c, const struct zb_lock_file *f,
+		     const char *what, struct zb_error *err)
+{
+	return zb_fail_sys(err, errno, "%s %s/%s", what, c->dir, f->path);
+}
+
+/* A file, by what the open descriptor is. */
+static int hash_file(const struct crew *c, struct zb_lock_file *f,
+		     uint8_t *chunk, struct zb_error *err)
+{
+	zb_auto(fd) int fd = open_file(c, f);
+	struct stat st;
+
+	if (fd < 0)
+		return fail_file(c, f, "open", err);
+	if (fstat(fd, &st))
+		return fail_file(c, f, "stat", err);
+	if (!S_ISREG(st.st_mode))
+		return zb_fail(err, ZB_EPOLICY,
+			       "%s/%s is neither a file, a directory nor a "
+			       "link: it cannot be part of an extension",
+			       c->dir, f->path);
+	f->kind = st.st_mode & 0111 ? 'x' : 'f';
+	return hash_fd(fd, chunk, f->sha256) ? fail_file(c, f, "read", err) : 0;
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct crew *c = w->c;
+	zb_auto(free) uint8_t *chunk = malloc(CHUNK);
+	size_t i;
+
+	if (!chunk) {
+		zb_fail(&w->err, ZB_ELIMIT, "out of memory");
+		atomic_store(&c->failed, true);
+	}
+	while (!atomic_load(&c->failed) &&
+	       (i = atomic_fetch_add(&c->next, 1)) < c->l->n_files) {
+		struct zb_lock_file *f = &c->l->files[i];
+
+		if (f->kind != NOT_YET || !hash_file(c, f, chunk, &w->err))
+			continue;
+		w->at = i;
+		atomic_store(&c->failed, true);
+	}
+	return NULL;
+}
+
+static size_t crew_size(size_t files)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = files / PER_THREAD + 1;
+
+	if (cpus > 0 && n > (size_t)cpus)
+		n = (size_t)cpus;
+	return n > MAX_THREADS ? MAX_THREADS : n;
+}
+
+/* Signals are the main thread's. One that cannot be started is done without. */
+static void start(struct worker *w, size_t n)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (size_t i = 1; i < n; i++)
+		w[i].started = !pthread_create(&w[i].thread, NULL, work, &w[i]);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Hash what the walk has listed. Of several errors the one of the first file
+ * counts, so that it is the same each time. */
+static int hash_all(struct zb_lock *l, const char *dir, const char *shipped,
+		    struct zb_error *err)
+{
+	zb_auto(fd) int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct crew c = {.l = l, .dir = dir, .shipped = shipped, .root = root};
+	struct worker w[MAX_THREADS] = {0}, *first = NULL;
+	size_t n = crew_size(l->n_files);
+
+	if (root < 0)
+		return zb_fail_sys(err, errno, "open %s", dir);
+	for (size_t i = 0; i < n; i++)
+		w[i].c = &c;
+	start(w, n);
+	work(&w[0]);
+	for (size_t i = 0; i < n; i++) {
+		if (w[i].started)
+			pthread_join(w[i].thread, NULL);
+		if (w[i].err.code && (!first || w[i].at < first->at))
+			first = &w[i];
+	}
+	if (first && err)
+		*err = first->err;
+	return first ? first->err.code : 0;
+}
+
 static int add_shipped(struct walk *w)
 {
 	zb_buf_clear(&w->path);
 	if (zb_buf_adds(&w->path, "extension.json"))
 		return zb_fail(w->err, ZB_ELIMIT, "out of memory");
-	if (add(w, AT_FDCWD, w->shipped, false))
-		return zb_wrap(w->err, "shipped manifest");
-	w->out->files[w->out->n_files - 1].kind = 'f';
-	return 0;
+	return add(w, AT_FDCWD, w->shipped, false);
+}
+
+static void mark_shipped(struct zb_lock *l)
+{
+	/* The mode of a file of ours says nothing. */
+	for (size_t i = 0; i < l->n_files; i++)
+		if (!strcmp(l->files[i].path, "extension.json"))
+			l->files[i].kind = 'f';
 }
 
 static int make(struct zb_lock *out, const char *dir, const char *shipped,
@@ -283,20 +428,22 @@ static int make(struct zb_lock *out, const char *dir, const char *shipped,
 			 .shipped = shipped,
 			 .whole = whole,
 			 .err = err};
-	zb_auto(free) uint8_t *chunk = malloc(CHUNK);
 	int rc = 0;
 
-	if (!chunk || zb_buf_adds(&w.path, ""))
+	if (zb_buf_adds(&w.path, ""))
 		rc = zb_fail(err, ZB_ELIMIT, "out of memory");
-	w.chunk = chunk;
 	if (!rc)
 		rc = walk_dir(&w, AT_FDCWD, dir, 0);
 	if (!rc && shipped)
 		rc = add_shipped(&w);
 	zb_buf_done(&w.path);
+	if (!rc && l.n_files)
+		qsort(l.files, l.n_files, sizeof(*l.files), by_path);
+	if (!rc)
+		rc = hash_all(&l, dir, shipped, err);
 	if (!rc) {
-		if (l.n_files)
-			qsort(l.files, l.n_files, sizeof(*l.files), by_path);
+		if (shipped)
+			mark_shipped(&l);
 		l.tree = tree_hash(&l);
 		if (!l.tree)
 			rc = zb_fail(err, ZB_ELIMIT, "out of memory");

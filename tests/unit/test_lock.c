@@ -272,6 +272,71 @@ static void an_edited_lock_is_no_lock(void **state)
 	uproot(&t);
 }
 
+/* Enough for several threads: each file gets the hash that is its own, and of
+ * two that cannot be hashed the first is named, each time. */
+static void many_files_at_once(void **state)
+{
+	struct tree t = plant(*state);
+	struct zb_lock l = {0}, again = {0};
+	struct zb_error err = {0};
+
+	for (int i = 0; i < 1000; i++) {
+		zb_auto(free) char *name = zb_strf("ext/m/%04d", i);
+
+		free(put(t.t, name, 0644, i % 2 ? "abc\n" : ""));
+	}
+	assert_int_equal(zb_lock_make(&l, t.dir, t.shipped, &err), 0);
+	assert_int_equal(zb_lock_make(&again, t.dir, t.shipped, &err), 0);
+	assert_string_equal(l.tree, again.tree);
+	for (size_t i = 0; i < l.n_files; i++) {
+		const char *n = l.files[i].path;
+
+		if (!strncmp(n, "m/", 2))
+			assert_string_equal(l.files[i].sha256,
+					    (n[5] - '0') % 2 ? ABC : EMPTY);
+	}
+	zb_lock_done(&l);
+	zb_lock_done(&again);
+	for (int i = 0; i < 5; i++) {
+		zb_auto(free) char *a = in(t.t, "ext/m/0000x");
+		zb_auto(free) char *b = in(t.t, "ext/m/0001x");
+
+		mkfifo(a, 0600);
+		mkfifo(b, 0600);
+		assert_int_equal(zb_lock_make(&l, t.dir, t.shipped, &err),
+				 ZB_EPOLICY);
+		assert_non_null(strstr(err.msg, "m/0000x is neither"));
+	}
+	uproot(&t);
+}
+
+/* Everything counts of what was not installed. */
+static void a_whole_tree(void **state)
+{
+	struct tree t = plant(*state);
+	struct zb_lock l = {0}, now = {0};
+	struct zb_error err = {0};
+	struct zb_strv diff = {0};
+
+	assert_int_equal(zb_lock_make_whole(&l, t.dir, &err), 0);
+	assert_int_equal(l.n_files, 8);
+	assert_string_equal(l.files[0].path, ".git/config");
+	assert_string_equal(l.files[1].path, "extension.json");
+	free(put(t.t, "ext/.git/hooks/x", 0755, "x"));
+	free(put(t.t, "ext/extension.json", 0755, "wrapped"));
+	assert_int_equal(zb_lock_make_whole(&now, t.dir, &err), 0);
+	assert_int_equal(zb_lock_diff(&l, &now, &diff), 0);
+	assert_int_equal(diff.n, 2);
+	assert_string_equal(diff.v[0], "added .git/hooks/x");
+	assert_string_equal(diff.v[1], "changed extension.json");
+	zb_strv_done(&diff);
+	assert_int_equal(zb_lock_diff(&l, &l, &diff), 0);
+	assert_int_equal(diff.n, 0);
+	zb_lock_done(&l);
+	zb_lock_done(&now);
+	uproot(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +349,8 @@ int main(void)
 		with_tmp(depth_is_bounded),
 		with_tmp(damaged_locks),
 		with_tmp(an_edited_lock_is_no_lock),
+		with_tmp(many_files_at_once),
+		with_tmp(a_whole_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
