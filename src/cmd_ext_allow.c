@@ -1,6 +1,7 @@
 /* cmd_ext_allow.c - zotbox ext allow and ext revoke: edit scope.json, after the
  * whole chain was resolved with the edit in it. Running extensions keep their
  * plan; the grant counts from the next start. */
+#include "chain.h"
 #include "cleanup.h"
 #include "cmd.h"
 #include "discover.h"
@@ -62,24 +63,66 @@ static int apply_one(struct edit *e, const char *value, struct zb_error *err)
 	return rc;
 }
 
-/* A path below HOME has two spellings, and a shell turns one into the other:
- * what is taken back as "~/x" must not stay granted as "/home/u/x". Appends
- * the other spelling of @value to @out, or nothing. */
-static int other_spelling(const struct edit *e, const char *value,
-			  struct zb_buf *out)
+/* What of @value is behind HOME, in whichever of its spellings; or NULL. */
+static const char *behind_home(const char *value)
 {
 	const char *home = getenv("HOME");
-	size_t n = home ? strlen(home) : 0;
+	const char *const names[] = {"~", "${home}", home ? home : "~"};
 
-	while (n > 1 && home[n - 1] == '/')
-		n--;
-	if (n < 2 || strncmp(e->args->arg[1], "fs.", 3))
+	for (size_t i = 0; i < ZB_ARRAY_LEN(names); i++) {
+		size_t n = strlen(names[i]);
+
+		while (n > 1 && names[i][n - 1] == '/')
+			n--;
+		if (n && strcmp(names[i], "/") != 0 &&
+		    !strncmp(value, names[i], n) &&
+		    (!value[n] || value[n] == '/'))
+			return value + n;
+	}
+	return NULL;
+}
+
+/* A path below HOME has three spellings, and a shell turns one into another and
+ * puts a slash behind a directory: what is taken back as "~/x" must not stay
+ * granted as "/home/u/x". Adds all to @out. */
+static int spellings(const char *key, const char *value, struct zb_strv *out)
+{
+	zb_auto(free) char *bare = zb_strdup(value);
+	size_t n = strlen(value);
+	const char *home = getenv("HOME"), *rest;
+
+	if (!bare || zb_strv_add(out, value))
+		return ZB_ELIMIT;
+	if (strncmp(key, "fs.", 3) != 0)
 		return 0;
-	if (value[0] == '~' && (!value[1] || value[1] == '/'))
-		return zb_buf_add(out, home, n) || zb_buf_adds(out, value + 1);
-	if (!strncmp(value, home, n) && (!value[n] || value[n] == '/'))
-		return zb_buf_addf(out, "~%s", value + n);
+	while (n > 1 && bare[n - 1] == '/')
+		bare[--n] = '\0';
+	rest = behind_home(bare);
+	for (int slash = 0; slash < 2; slash++) {
+		const char *end = slash ? "/" : "";
+
+		if (zb_strv_addf(out, "%s%s", bare, end))
+			return ZB_ELIMIT;
+		if (rest &&
+		    (zb_strv_addf(out, "~%s%s", rest, end) ||
+		     zb_strv_addf(out, "${home}%s%s", rest, end) ||
+		     (home && zb_strv_addf(out, "%s%s%s", home, rest, end))))
+			return ZB_ELIMIT;
+	}
 	return 0;
+}
+
+static int take_back(struct edit *e, const char *value, struct zb_error *err)
+{
+	struct zb_strv all = {0};
+	int rc = spellings(e->args->arg[1], value, &all)
+			 ? zb_fail(err, ZB_ELIMIT, "out of memory")
+			 : 0;
+
+	for (size_t i = 0; !rc && i < all.n; i++)
+		rc = apply_one(e, all.v[i], err);
+	zb_strv_done(&all);
+	return rc;
 }
 
 /* Apply every VALUE of the command line, one after the other. */
@@ -87,18 +130,9 @@ static int apply(struct edit *e, struct zb_error *err)
 {
 	int rc = 0;
 
-	for (size_t i = 2; !rc && i < e->args->n_args; i++) {
-		struct zb_buf other = {0};
-
-		rc = apply_one(e, e->args->arg[i], err);
-		if (!rc && e->remove) {
-			if (other_spelling(e, e->args->arg[i], &other))
-				rc = zb_fail(err, ZB_ELIMIT, "out of memory");
-			else if (other.len)
-				rc = apply_one(e, zb_buf_str(&other), err);
-		}
-		zb_buf_done(&other);
-	}
+	for (size_t i = 2; !rc && i < e->args->n_args; i++)
+		rc = e->remove ? take_back(e, e->args->arg[i], err)
+			       : apply_one(e, e->args->arg[i], err);
 	return rc;
 }
 
@@ -208,18 +242,82 @@ static void tell_worth(const struct edit *e, const char *value)
 		zb_cmd_say("%s is not an event that zot sends today", event);
 }
 
+/* The list of @s that is called @key; NULL: it is none. */
+static const struct zb_rules *list_called(const struct zb_scope *s,
+					  const char *key)
+{
+	const struct {
+		const char *key;
+		const struct zb_rules *rules;
+	} lists[] = {
+		{"fs.read", &s->fs_read},   {"fs.write", &s->fs_write},
+		{"fs.exec", &s->fs_exec},   {"fs.deny", &s->fs_deny},
+		{"env.pass", &s->env_pass},
+	};
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(lists); i++)
+		if (!strcmp(lists[i].key, key))
+			return lists[i].rules;
+	for (unsigned v = 0; v < ZB_VERB_COUNT; v++)
+		if (!strncmp(key, "protocol.", 9) &&
+		    !strcmp(key + 9, zb_verb_name((enum zb_verb)v)))
+			return &s->verbs[v].names;
+	return NULL;
+}
+
+/* What is not in scope.json may come from what it extends, where this command
+ * changes nothing. Return: was it so? */
+static bool tell_inherited(const struct edit *e, const char *value)
+{
+	const char *key = e->args->arg[1];
+	struct zb_chain c = {0};
+	const struct zb_rules *l = NULL;
+	const struct zb_origin *from = NULL;
+	bool path = !strcmp(key, "fs.read") || !strcmp(key, "fs.write");
+	struct zb_buf quoted = {0};
+
+	if (!zb_chain_add_file(&c, e->path, "scope.json", NULL, NULL))
+		l = list_called(&c.scope, key);
+	for (size_t i = 0; l && i < l->n && !from; i++)
+		if (!strcmp(l->v[i].value, value))
+			from = &l->v[i].origin;
+	if (from && path && !zb_text_shell_quote(&quoted, value))
+		zb_cmd_say("%s %s comes from %s, not from scope.json; to close "
+			   "it: zotbox ext allow %s fs.deny %s",
+			   key, value, from->file, e->name,
+			   zb_buf_str(&quoted));
+	else if (from)
+		zb_cmd_say("%s %s comes from %s, not from scope.json; to drop "
+			   "what is inherited, edit scope.json: \"!reset\" as "
+			   "the first element of the list",
+			   key, value, from->file);
+	zb_buf_done(&quoted);
+	zb_chain_done(&c);
+	return from;
+}
+
+static void report_unchanged(const struct edit *e)
+{
+	bool inherited = false;
+
+	for (size_t i = 2; e->remove && i < e->args->n_args; i++)
+		inherited = tell_inherited(e, e->args->arg[i]) || inherited;
+	if (!e->remove)
+		zb_cmd_say("%s: nothing to change: it is granted already",
+			   e->path);
+	else if (!inherited)
+		zb_cmd_say("%s: nothing to change: %s does not have that "
+			   "value in this spelling",
+			   e->path, e->args->arg[1]);
+}
+
 static void report(const struct edit *e)
 {
 	struct zb_buf values = {0};
 
 	add_values(e, &values);
-	if (!e->changed && e->remove)
-		zb_cmd_say("%s: nothing to change: %s does not have that "
-			   "value in this spelling",
-			   e->path, e->args->arg[1]);
-	else if (!e->changed)
-		zb_cmd_say("%s: nothing to change: it is granted already",
-			   e->path);
+	if (!e->changed)
+		report_unchanged(e);
 	else
 		zb_cmd_say("%s: %s %s%s; it counts from the next start of %s",
 			   e->path, e->remove ? "revoked" : "allowed",

@@ -199,6 +199,11 @@ static int target(struct edit *e, const char *key, const char *value)
 	if (!key || !e->value)
 		return no_memory(e);
 	rc = find_kind(e, key);
+	if (!rc && !e->remove && !strcmp(e->value, "!reset"))
+		rc = zb_fail(e->err, ZB_EUSAGE,
+			     "\"!reset\" grants nothing, it drops what is "
+			     "inherited: put it first in the list with an "
+			     "editor");
 	return rc ? rc : split_key(e, key);
 }
 
@@ -438,6 +443,19 @@ static char *quoted_list(const char *s)
 	return zb_buf_steal(&b);
 }
 
+/* Is element @c what is to be changed? A slash command has two spellings. */
+static bool is_value(const struct edit *e, const struct text *t, uint32_t c)
+{
+	zb_auto(free) char *is = NULL;
+
+	if (zb_json_is(&t->j, c, e->value))
+		return true;
+	if (e->n < 2 || strcmp(e->path[1], "slash") != 0)
+		return false;
+	is = zb_json_dup_string(&t->j, c);
+	return is && zb_slash_same(is, e->value);
+}
+
 static int change_list(struct edit *e, const struct text *t, uint32_t tok,
 		       struct zb_buf *out)
 {
@@ -448,7 +466,7 @@ static int change_list(struct edit *e, const struct text *t, uint32_t tok,
 	if (!item)
 		return no_memory(e);
 	c = zb_json_first(&t->j, tok);
-	while (c != ZB_JSON_NONE && !zb_json_is(&t->j, c, e->value))
+	while (c != ZB_JSON_NONE && !is_value(e, t, c))
 		c = zb_json_next(&t->j, c);
 	if ((c != ZB_JSON_NONE) != e->remove)
 		return keep(e, t, out);
