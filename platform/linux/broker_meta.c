@@ -165,6 +165,30 @@ static int by_descriptor(struct zb_call *c, bool null_is_fd)
 	return !first;
 }
 
+/* "/proc/self/fd/N", as the C library has it for calls that know no flag. Not
+ * followed it is a link of /proc. Return: N, -1 for another path, -2 if
+ * answered. */
+static int by_proc(struct zb_call *c)
+{
+	static const char *const tops[] = {"/proc/self/fd/",
+					   "/proc/thread-self/fd/"};
+
+	if (zb_arg_flags(c) & AT_SYMLINK_NOFOLLOW)
+		return -1;
+	if (!zb_arg_path(c, c->row->path, c->asked))
+		return -2;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(tops); i++) {
+		const char *s = c->asked + strlen(tops[i]);
+		size_t n;
+
+		if (strncmp(c->asked, tops[i], strlen(tops[i])) != 0)
+			continue;
+		n = strspn(s, "0123456789");
+		return n && n < 10 && !s[n] ? atoi(s) : -1;
+	}
+	return -1;
+}
+
 /* May the metadata of what the call names be changed? It is in @c->found
  * then. A descriptor that was opened says so by its mount; one that was not
  * (O_PATH) is judged like a path. */
@@ -176,10 +200,12 @@ static bool may_change(struct zb_call *c, bool null_is_fd)
 	by_fd = by_descriptor(c, null_is_fd);
 	if (by_fd < 0)
 		return false;
-	if (!by_fd)
+	fd = by_fd ? zb_arg_dir(c, c->row->dir) : by_proc(c);
+	if (fd == -2)
+		return false;
+	if (!by_fd && fd < 0)
 		return subject(c, ZB_OP_FS_META, ZB_ASK_OWNER) &&
 		       may_be_changed(c);
-	fd = zb_arg_dir(c, c->row->dir);
 	c->asked[0] = '\0';
 	zb_spot_fd(&c->b->jail, zb_peer_fd(c->tid, fd), &c->found);
 	if (c->found.fd < 0 || c->found.proc) {

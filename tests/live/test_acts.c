@@ -672,6 +672,18 @@ static void by_descriptor(void)
 		box_forget(&box);
 	}
 	close_in(fd);
+	fd = open_in(path, O_PATH, 0);
+	tap_ok(tell(NULL, "%d -100 s:/proc/self/fd/%ld 0600", (int)SYS_fchmodat,
+		    fd) == EACCES &&
+		       box_denied(&box, ZB_OP_FS_META, path),
+	       "nor by the descriptor's name in /proc");
+	close_in(fd);
+	box_forget(&box);
+	ok = open_in(box_path("proj/ok.txt"), O_PATH, 0);
+	tap_ok(!tell(NULL, "%d -100 s:/proc/self/fd/%ld 0644",
+		     (int)SYS_fchmodat, ok),
+	       "control: as the C library does it for others");
+	close_in(ok);
 	ok = open_in(box_path("proj/ok.txt"), O_RDONLY, 0);
 	tap_ok(!tell(NULL, "%d %ld 0644", (int)SYS_fchmod, ok),
 	       "control: another is");

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Unchanged programs in a directory that is granted for writing: each does
+what it does outside, the host has it, and nothing is recorded that the program
+does not need; what zot, git and editors run stays closed to each of them."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
+import zbtest
+from zbtest import call, main, test
+
+MAIN = '''
+    import subprocess
+    hello("p", "tools"); tool("sh"); ready()
+    def t(f):
+        r = subprocess.run(["/bin/sh", "-c", f["args"]["c"]], cwd=f["args"]["d"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, timeout=100)
+        text(f["id"], "%d %s" % (r.returncode,
+                                 r.stdout.decode("utf-8", "replace")))
+    serve(tool_call=t)
+'''
+# What programs and compilers are made of.
+TOOLS = [p for p in ("/usr/bin", "/usr/lib/git-core", "/usr/lib/gcc",
+                     "/usr/libexec/gcc", "/usr/lib/node_modules/npm",
+                     "/usr/share/nodejs/npm") if os.path.isdir(p)]
+PARTS = [p for p in ("/usr/share", "/usr/lib", "/usr/include")
+         if os.path.isdir(p)]
+
+
+class Shell:
+    """An extension that runs what it is told, in a project that it may write
+    to. `where`: home (then the private HOME around it is the broker's as
+    well) or srv."""
+    def __init__(self, w, where="home", base="standard", write=("${project}",),
+                 **fs):
+        self.w = w
+        w.project = w.path(where + "/proj")
+        os.makedirs(w.project, exist_ok=True)
+        w.mkext("p", MAIN)
+        self.rules = {"extends": base, "fs": dict(
+            {"write": list(write), "exec": TOOLS, "read": PARTS}, **fs)}
+
+    def run(self, *commands):
+        """Return: (status, output) of each, in one sandbox."""
+        c = self.w.console(
+            self.w.path("p"),
+            [call("sh", c=x, d=self.w.project) for x in commands],
+            "--scope", self.w.scope("p", self.rules), timeout=150)
+        return self.taken([h.text() for h in c.of("result")], commands, c)
+
+    def installed(self, *commands):
+        """The same, with what only --yes-i-mean-it grants."""
+        self.w.install("p", None, self.rules, "--yes-i-mean-it")
+        x = self.w.wrap("p")
+        x.handshake()
+        x.until("ready")
+        out = []
+        for i, c in enumerate(commands):
+            x.send({"type": "tool_call", "id": "c%d" % i, "name": "sh",
+                    "args": {"c": c, "d": self.w.project}})
+            got = x.until("tool_result", 100)
+            out.append(got["content"][0]["text"] if got else "")
+        x.shutdown()
+        return self.taken(out, commands, "")
+
+    def taken(self, texts, commands, diag):
+        self.w.check(len(texts) == len(commands), "each command was run",
+                     diag)
+        pairs = [t.split(" ", 1) for t in texts if " " in t]
+        return [(int(a), b) for a, b in pairs] + \
+            [(-1, "")] * (len(commands) - len(pairs))
+
+    def changes(self):
+        """Records of changes: of what is only looked for there are others."""
+        return ["%s %s" % (r["op"], r["target"]) for r in self.w.ledger("p")
+                if r["op"][:3] == "fs." and r["op"] not in
+                ("fs.read", "fs.exec")]
+
+    def host(self, rel):
+        try:
+            with open(os.path.join(self.w.project, rel)) as f:
+                return f.read()
+        except OSError as e:
+            return str(e)
+
+
+def program(name, needs, *steps, **files):
+    """Each step: a command, and what it prints (a regular expression)."""
+    def add(look):
+        for where in ("home", "srv"):
+            test("%s (%s)" % (name, where), needs=["sandbox", *needs],
+                 seconds=150)(lambda w, where=where: one(w, where))
+
+        def one(w, where):
+            s = Shell(w, where)
+            for rel, text in files.items():
+                w.write(where + "/proj/" + rel.replace("__", "."), text)
+            got = s.run(*(c for c, _ in steps))
+            for (c, want), (rc, out) in zip(steps, got):
+                w.check(rc == 0 and re.search(want, out), c, rc, out)
+            w.equal(s.changes(), [], "nothing it needs is refused")
+            look(w, s)
+        return look
+    return add
+
+
+@program("tar", ["tar"],
+         ("mkdir -p t/d/e; echo x > t/d/e/f; ln -s f t/d/e/l; "
+          "ln t/d/e/f t/d/e/h; chmod 750 t/d; mkfifo t/p; "
+          "touch -d '2001-02-03 04:05:06 UTC' t/d/e/f; tar cf t.tar t", ""),
+         ("rm -r t && tar xpf t.tar && ls -lR t", r"l -> f"),
+         ("tar xpf t.tar", ""))
+def tar(w, s):
+    st = os.stat(s.w.project + "/t/d/e/f")
+    w.equal((int(st.st_mtime), st.st_nlink), (981173106, 2),
+            "times and links are kept")
+    w.equal(os.stat(s.w.project + "/t/d").st_mode & 0o777, 0o750, "modes too")
+
+
+@program("python's atomic save", ["python3"],
+         ("python3 -c '"
+          "import os, tempfile\n"
+          "with tempfile.NamedTemporaryFile(dir=\".\", delete=False) as f:\n"
+          "    f.write(b\"new\"); f.flush(); os.fsync(f.fileno())\n"
+          "os.chmod(f.name, 0o640)\n"
+          "os.replace(f.name, \"save\")\n"
+          "t = tempfile.TemporaryFile(dir=\".\"); t.write(b\"y\")\n"
+          "print(os.fstat(t.fileno()).st_nlink)'", r"^0$"),
+         ("python3 -c '"
+          "import shutil, os\n"
+          "os.makedirs(\"a/b\"); open(\"a/b/c\", \"w\").write(\"c\")\n"
+          "shutil.move(\"a\", \"d\"); shutil.copytree(\"d\", \"e\")\n"
+          "shutil.rmtree(\"d\"); print(os.listdir(\"e/b\"))'", "c"),
+         save="old\n")
+def save(w, s):
+    w.equal(s.host("save"), "new", "the host has it")
+
+
+@program("sed, cp, mv, install", ["sed"],
+         ("sed -i s/a/b/ f && cat f", "b"),
+         ("cp -a f g && mv g h && mkdir d && mv h d/ && cp -a d e && "
+          "mv e d/e && rm -r d/e && cat d/h", "b"),
+         ("mv -n f d/h; install -m 700 d/h i && cat i; ln -sf i j; "
+          "ln -sfn d k; rm k j", "b"),
+         f="a\n")
+def sed(w, s):
+    w.equal((s.host("f"), s.host("d/h")), ("b\n", "b\n"), "the host has it")
+
+
+@program("sqlite", ["python3"],
+         ("python3 -c '"
+          "import sqlite3\n"
+          "for mode in (\"delete\", \"wal\"):\n"
+          "    c = sqlite3.connect(mode + \".db\")\n"
+          "    print(c.execute(\"pragma journal_mode=\" + mode).fetchone())\n"
+          "    c.execute(\"create table t(a)\")\n"
+          "    c.executemany(\"insert into t values(?)\","
+          " [(i,) for i in range(500)])\n"
+          "    c.commit()\n"
+          "    print(c.execute(\"select sum(a) from t\").fetchone()[0])\n"
+          "    c.execute(\"vacuum\"); c.close()'", "124750[^$]*wal[^$]*124750"))
+def sqlite(w, s):
+    w.check(os.path.getsize(w.project + "/wal.db") > 4000, "the host has it")
+
+
+@program("vim", ["vim"],
+         ("vim -es -u NONE -c '%s/x/zz/' -c wq f; cat f", "zz"),
+         ("vim -es -u NONE -c 'set backupcopy=no' -c '%s/zz/y/' -c wq f; "
+          "ls; cat f", "^f\ny"),
+         f="x\n")
+def vim(w, s):
+    w.equal(s.host("f"), "y\n", "the host has it")
+
+
+@program("make and a compiler", ["make", "gcc"],
+         ("mkdir src; for i in $(seq 20); do "
+          "echo \"int f$i(void) { return $i; }\" > src/f$i.c; done; "
+          "echo 'int main(void) { return 0; }' > src/main.c", ""),
+         ("make -j2", "ar rc"), ("make", "up to date"),
+         ("make clean; ls", "Makefile"),
+         Makefile="O = $(patsubst %.c,%.o,$(wildcard src/*.c))\n"
+                  "prog: lib.a src/main.o\n\tgcc -o $@ src/main.o lib.a\n"
+                  "lib.a: $(O)\n\tar rc $@ $^\n"
+                  "src/%.o: src/%.c\n\tgcc -c -o $@ $<\n"
+                  "clean:\n\trm -f src/*.o lib.a prog\n")
+def build(w, s):
+    w.equal(sorted(os.listdir(w.project)), ["Makefile", "src"],
+            "and the host is clean again")
+
+
+@test("npm install of a local package", needs=["sandbox", "npm"],
+      seconds=150)
+def npm(w):
+    s = Shell(w)
+    w.write("home/proj/package.json", '{"name":"a","version":"1.0.0"}')
+    w.write("home/proj/dep/package.json",
+            '{"name":"dep","version":"1.0.0","main":"i.js"}')
+    w.write("home/proj/dep/i.js", "module.exports = 42\n")
+    got = s.run(
+        "cd dep && npm pack --offline && mv dep-1.0.0.tgz ..",
+        "npm install --offline --no-audit --no-fund ./dep-1.0.0.tgz",
+        "node -e 'console.log(require(\"dep\"))'",
+        "npm uninstall --offline --no-audit --no-fund dep; ls node_modules")
+    for rc, out in got[:3]:
+        w.equal(rc, 0, "a step", out)
+    w.contains(got[2][1], "42", "it is there")
+    w.equal(s.changes(), [], "nothing it needs is refused")
+
+
+# ---- git --------------------------------------------------------------------
+
+GIT = "git -c user.name=u -c user.email=e@e -c init.defaultBranch=main "
+
+
+@test("git, its .git granted by name", needs=["sandbox", "git"], seconds=150)
+def git(w):
+    s = Shell(w, write=["${project}", "${project}/.git"])
+    w.write("home/proj/f", "one\n")
+    subprocess.run(["git", "init", "-q", "-b", "main", w.project], check=True, env=w.env)
+    got = s.installed(
+        GIT + "add f", GIT + "commit -q -m first",
+        "echo two >> f; " + GIT + "commit -q -a -m second",
+        GIT + "checkout -q -b other HEAD~1; cat f",
+        "echo x > g; " + GIT + "add g; " + GIT + "commit -q -m third",
+        GIT + "merge -q -m merged main; " + GIT + "log --oneline | wc -l",
+        GIT + "gc -q; " + GIT + "fsck", GIT + "stash list; " +
+        GIT + "status --short", GIT + "mv g h && " + GIT + "reset -q --hard")
+    for (rc, out) in got:
+        w.equal(rc, 0, "a step", out)
+    w.contains(got[5][1], "4", "four commits")
+    w.equal(s.changes(), [], "nothing it needs is refused")
+    r = subprocess.run(["git", "-C", w.project, "log", "--format=%s"],
+                       capture_output=True, text=True, env=w.env)
+    w.contains(r.stdout, "merged", "the host's git sees them", r)
+
+
+@test("git, its .git not granted", needs=["sandbox", "git"], seconds=60)
+def no_git(w):
+    s = Shell(w)
+    w.write("home/proj/f", "one\n")
+    subprocess.run(["git", "init", "-q", "-b", "main", w.project], check=True, env=w.env)
+    before = s.host(".git/config")
+    got = s.run(GIT + "status --short", GIT + "add f",
+                GIT + "config core.hooksPath .", "git init -q sub",
+                "printf x > .git/hooks/post-checkout",
+                "mkdir d d/hooks; mv d .git; mv d/hooks .git/hooks2; "
+                "cp -r d sub; mv sub/hooks sub/.git")
+    w.check(got[0][0] == 0 and "f" in got[0][1], "it can be looked at", got)
+    for rc, out in got[1:]:
+        w.check(rc != 0, "and not changed", out)
+    w.equal(s.host(".git/config"), before, "the host's is what it was")
+    w.check(not os.path.exists(w.project + "/.git/hooks/post-checkout") and
+            not os.path.exists(w.project + "/.git/hooks2") and
+            not os.path.exists(w.project + "/sub/.git"), "nothing is planted")
+    for op, rel in (("fs.create", ".git/index.lock"),
+                    ("fs.create", ".git/config.lock"),
+                    ("fs.create", "sub/.git"),
+                    ("fs.create", ".git/hooks/post-checkout"),
+                    ("fs.rename", "sub/.git")):
+        w.check(w.denied("p", op, w.project + "/" + rel, errno="EACCES"),
+                "recorded: %s %s" % (op, rel), s.changes())
+
+
+# ---- what is said of it ------------------------------------------------------
+
+@test("doctor and the suggestions", needs="sandbox", seconds=60)
+def says(w):
+    s = Shell(w, base="strict", write=[])
+    w.write("home/proj/f", "one\n")
+    s.rules["fs"]["read"] = PARTS + ["${project}"]
+    s.run("echo x > new", "mkdir .vscode")
+    r = w.denied("p", "fs.create", w.project + "/new")
+    w.check(r and r["grant"] == {"key": "fs.write", "value": "${project}"},
+            "a file that is to be made: its directory is what is granted", r)
+    r = w.denied("p", "fs.create", w.project + "/.vscode")
+    w.check(r and not r["grant"] and "own name" in r["cannot"],
+            "but for what an editor runs", r)
+    s.rules["fs"]["write"] = ["${project}"]
+    w.install("p", None, s.rules)
+    r = w.zotbox("ext", "doctor", "p", "--json")
+    rows = {x["rule"]: x["by"] for x in
+            json.loads(r.out)["extensions"][0]["enforced_by"]}
+    w.contains(rows.get("fs.write ${project}", ""), "broker",
+               "the rule is enforced by the broker", rows)
+    w.contains(rows.get("built-in deny /**/.git", ""), "broker",
+               "and so is what stays closed", rows)
+
+
+main()
