@@ -375,6 +375,14 @@ static void judge_integrity(struct why *w)
 	};
 }
 
+static bool has_variable(const struct zb_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_env; i++)
+		if (!strcmp(p->env[i].name, name))
+			return true;
+	return false;
+}
+
 static void judge(struct why *w)
 {
 	struct zb_query q = {
@@ -394,6 +402,10 @@ static void judge(struct why *w)
 		judge_call(w);
 	if (w->is_path)
 		note_path(w);
+	if (w->op == ZB_OP_ENV && w->a.verdict != ZB_DENY &&
+	    !has_variable(&w->q.prep.plan, w->target))
+		note(w, "it is not set where this was asked: where it is, it "
+			"passes");
 	if (w->op == ZB_OP_NET_UNIX && w->target[0] == '@')
 		note(w, "where the host has no socket of this name, an attempt "
 			"leaves no record");

@@ -187,6 +187,11 @@ static const struct zb_origin *granted_by(const struct zb_plan *plan,
 	for (size_t i = 0; q->op == ZB_OP_ENV && i < plan->n_env; i++)
 		if (!strcmp(plan->env[i].name, q->target))
 			return &plan->env[i].origin;
+	if (q->op == ZB_OP_ENV) {
+		const struct zb_rule *r = zb_env_rule(s, q->target);
+
+		return r ? &r->origin : NULL;
+	}
 	if (q->op != ZB_OP_PROTO)
 		return NULL;
 	a = zb_parse_verb(q->target);

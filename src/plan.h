@@ -255,6 +255,9 @@ const char *zb_place_kind_name(enum zb_place_kind kind);
 /* "rwcxl", "-" for each that is missing. Return: @out. */
 #define ZB_RIGHTS_TEXT 6
 const char *zb_rights_text(unsigned rights, char out[ZB_RIGHTS_TEXT]);
+/* The line of env.pass that passes variable @name, be it set or not; or NULL.
+ */
+const struct zb_rule *zb_env_rule(const struct zb_scope *s, const char *name);
 /* Is its value from a scope file (env.set), not from the user's environment? */
 bool zb_env_is_set(const struct zb_env_var *v);
 

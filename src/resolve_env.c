@@ -97,9 +97,7 @@ bool zb_env_looks_secret(const char *name)
 	return false;
 }
 
-/* The rule that passes @name, or NULL. */
-static const struct zb_rule *passed_by(const struct zb_scope *s,
-				       const char *name)
+const struct zb_rule *zb_env_rule(const struct zb_scope *s, const char *name)
 {
 	for (size_t i = 0; i < s->env_pass.n; i++) {
 		const struct zb_rule *rule = &s->env_pass.v[i];
@@ -175,7 +173,7 @@ static int pass_all(struct zb_resolver *r)
 
 		if (!value)
 			continue;
-		rule = passed_by(r->scope, name);
+		rule = zb_env_rule(r->scope, name);
 		if (rule)
 			rc = set(r, name, value, &rule->origin);
 		else if ((zb_env_looks_secret(name) || is_asked_for(r, name)) &&
@@ -199,7 +197,7 @@ static struct zb_env_var *get(struct zb_plan *p, const char *name)
 static int set_path(struct zb_resolver *r)
 {
 	const struct zb_program *prog = r->facts->program;
-	const struct zb_rule *rule = passed_by(r->scope, "PATH");
+	const struct zb_rule *rule = zb_env_rule(r->scope, "PATH");
 	struct zb_env_var *now = get(r->plan, "PATH");
 	struct zb_buf b = {0};
 	char *value;
@@ -233,7 +231,7 @@ int zb_resolve_env(struct zb_resolver *r)
 {
 	const struct zb_scope *s = r->scope;
 	struct zb_plan *p = r->plan;
-	const struct zb_rule *home = passed_by(s, "HOME");
+	const struct zb_rule *home = zb_env_rule(s, "HOME");
 	int rc = pass_all(r);
 
 	if (!rc && home)
