@@ -539,6 +539,7 @@ static void end_run(struct member *m, struct zb_extension *e,
 	m->pub.exit.reason = NULL;
 	m->pub.ext = NULL;
 	m->stuck = false;
+	zb_strv_done(&m->panels); /* also where it is started again */
 	zb_extension_free(e);
 }
 
