@@ -186,6 +186,40 @@ static bool is_builtin_tool(const struct zb_mediator *m, const char *name)
 	return false;
 }
 
+/* A name of a type, or a list of them; "int" is none, though often meant. */
+static bool is_type(const struct zb_json *j, uint32_t i)
+{
+	static const char *const names[] = {"string",  "number", "integer",
+					    "boolean", "object", "array",
+					    "null"};
+
+	if (j->tok[i].type == ZB_JSON_ARRAY) {
+		for (uint32_t k = zb_json_first(j, i); k != ZB_JSON_NONE;
+		     k = zb_json_next(j, k))
+			if (j->tok[k].type != ZB_JSON_STRING || !is_type(j, k))
+				return false;
+		return true;
+	}
+	for (size_t n = 0; n < ZB_ARRAY_LEN(names); n++)
+		if (zb_json_is(j, i, names[n]))
+			return true;
+	return false;
+}
+
+static const char *property_fault(const struct zb_json *j, uint32_t i)
+{
+	enum zb_json_type t = j->tok[i].type;
+	uint32_t type =
+		t == ZB_JSON_OBJECT ? zb_json_get(j, i, "type") : ZB_JSON_NONE;
+
+	if (t != ZB_JSON_OBJECT && t != ZB_JSON_TRUE && t != ZB_JSON_FALSE)
+		return "each of schema.properties must be an object";
+	if (type != ZB_JSON_NONE && !is_type(j, type))
+		return "the type of a property must be one that JSON Schema "
+		       "knows";
+	return NULL;
+}
+
 /* A schema that a model's API would refuse takes every tool down with it: the
  * whole request fails. So the shapes that all of them ask for are checked. */
 static const char *schema_fault(const struct zb_json *j)
@@ -193,6 +227,7 @@ static const char *schema_fault(const struct zb_json *j)
 	uint32_t type = zb_json_get(j, 0, "type");
 	uint32_t props = zb_json_get(j, 0, "properties");
 	uint32_t required = zb_json_get(j, 0, "required");
+	const char *why = NULL;
 
 	if (type != ZB_JSON_NONE && !zb_json_is(j, type, "object"))
 		return "schema.type must be \"object\"";
@@ -200,11 +235,10 @@ static const char *schema_fault(const struct zb_json *j)
 		return "schema.properties must be an object";
 	for (uint32_t i = props == ZB_JSON_NONE ? props
 						: zb_json_first(j, props);
-	     i != ZB_JSON_NONE; i = zb_json_next(j, i))
-		if (j->tok[i].type != ZB_JSON_OBJECT &&
-		    j->tok[i].type != ZB_JSON_TRUE &&
-		    j->tok[i].type != ZB_JSON_FALSE)
-			return "each of schema.properties must be an object";
+	     i != ZB_JSON_NONE && !why; i = zb_json_next(j, i))
+		why = property_fault(j, i);
+	if (why)
+		return why;
 	if (required != ZB_JSON_NONE && j->tok[required].type != ZB_JSON_ARRAY)
 		return "schema.required must be an array";
 	for (uint32_t i = required == ZB_JSON_NONE ? required

@@ -114,7 +114,8 @@ class Host:
         kind, ext = f.pop("type"), f.pop("extension", "-")
         if kind in ("ext_ready", "ext_exit", "ext_tools_changed"):
             self.owners.clear()
-        if self.ending and kind == "ext_panel_close":
+        if kind == "ext_panel_close" and (self.ending or any(
+                w[0] == "reload" for w in list(self.waits.values()))):
             return
         if kind in PLAIN:
             self.see(ext, PLAIN[kind], f)
