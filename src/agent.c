@@ -661,6 +661,10 @@ static int load(struct member *m, struct zb_error *err)
 	struct zb_prepared p = {0};
 	int rc = zb_prepare(&p, m->a->cfg.store, &m->target, err);
 
+	/* Nothing of an earlier run explains this one. */
+	forget_cause(m);
+	m->pub.session[0] = '\0';
+	m->pub.said_hello = false;
 	if (rc) {
 		zb_prepared_done(&p);
 		note_stored_guard(m);
@@ -679,7 +683,6 @@ static int load(struct member *m, struct zb_error *err)
 	}
 	zb_registry_clear(&m->a->registry, m->index);
 	set_problem(m, NULL, false);
-	forget_cause(m);
 	m->pub = (struct zb_member){.name = m->name};
 	rc = start(m, &p, err);
 	if (rc) {

@@ -102,7 +102,7 @@ static void aim(const struct zb_host_server *h, struct zb_host_entry *e)
 	const struct zb_found *f = &e->found;
 
 	e->target = (struct zb_target){.project = h->project, .run = true};
-	if (f->wrapped && f->scope == ZB_FOUND_GLOBAL) {
+	if (f->scope == ZB_FOUND_GLOBAL && (f->wrapped || f->problem)) {
 		e->target.name = f->name;
 		return;
 	}
@@ -113,18 +113,31 @@ static void aim(const struct zb_host_server *h, struct zb_host_entry *e)
 	e->target.mean_it = h->args->opt[O_MEAN_IT] != NULL;
 }
 
+/* Something that was installed, and is in trouble now. To start it will fail,
+ * but only who is asked to start is missed: its scope may say that what it
+ * guards is blocked without it. */
+static bool has_scope(const struct zb_host_server *h, const struct zb_found *f)
+{
+	zb_auto(free) char *path = NULL;
+
+	if (f->scope != ZB_FOUND_GLOBAL || !zb_name_valid(f->name))
+		return false;
+	path = zb_store_box(&h->store, f->name, "scope.json");
+	return path && !access(path, F_OK);
+}
+
 /* Why an entry is not started; heap, or NULL. */
 static char *why_not(struct zb_host_server *h, const struct zb_found *f)
 {
 	const struct zb_host_entry *first;
 
-	if (f->problem && f->scope != ZB_FOUND_PATH)
+	if (f->problem && f->scope != ZB_FOUND_PATH && !has_scope(h, f))
 		return zb_strdup(f->problem);
 	if (f->theme_only)
 		return zb_strdup("it has a theme and nothing to start");
 	if (f->scope == ZB_FOUND_PATH)
 		return NULL;
-	if (!f->manifest.enabled)
+	if (f->has_manifest && !f->manifest.enabled)
 		return zb_strdup("disabled in extension.json");
 	if (f->untrusted)
 		return zb_strdup(f->untrusted);

@@ -665,6 +665,28 @@ def discovery(w):
     done(w, h)
 
 
+@test("a guard that cannot be started", needs="sandbox")
+def lost_guard(w):
+    w.mkext("guard", INTERCEPT % ("guard", "{}"))
+    w.install("guard", None, {"extends": "strict", "protocol": {
+        "intercept": {"tool_call": ["block"]}, "on_failure": "block"}})
+    w.mkext("e", ECHO % ("e", "", ""))
+    h = Host(w, "./e")
+    r = data(h.ask("intercept", event="tool_call", tool_name="x", tool_args={}))
+    w.equal(r["block"], False, "control: it is there", r)
+    h.shutdown()
+    where = os.path.join(w.zot_home, "extensions/guard/extension.json")
+    with open(where, "w") as f:
+        f.write("{")
+    h = Host(w, "./e")
+    r = data(h.ask("intercept", event="tool_call", tool_name="x", tool_args={}))
+    w.equal((r["block"], [x["outcome"] for x in r["by"]]),
+            (True, ["not running"]), "a broken manifest does not disarm it", r)
+    w.contains(r["reason"], 'required guard "guard" is not running', "why")
+    w.check(h.event("ext_load_error", "guard"), "and it is said")
+    done(w, h)
+
+
 @test("ends", needs="sandbox")
 def ends(w):
     w.mkext("e", ECHO % ("e", "", ""))

@@ -43,6 +43,14 @@ static void on_say(void *ctx, size_t member, const char *text)
 	zb_strv_add(&s->said, text);
 }
 
+static void on_tools(void *ctx, size_t member)
+{
+	struct seen *s = ctx;
+
+	zb_strv_addf(&s->lines, "%s tools",
+		     zb_agent_member(s->a, member)->name);
+}
+
 static void on_settled(void *ctx)
 {
 	struct seen *s = ctx;
@@ -61,6 +69,7 @@ static const struct zb_agent_ops ops = {.frame = on_frame,
 					.denied = on_denied,
 					.say = on_say,
 					.settled = on_settled,
+					.tools = on_tools,
 					.closed = on_closed};
 
 static void open_agent(struct seen *s, const struct tmphome *t)
@@ -834,6 +843,175 @@ static void reload_drops_the_old(void **state)
 	close_agent(&s);
 }
 
+/* ---- for a host of many ---- */
+
+static int loader(struct fake *f)
+{
+	const char *line;
+
+	if (!fake_hello(f, "loader"))
+		return 1;
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"load\","
+		    "\"schema\":{}}");
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"more\","
+		    "\"schema\":{},\"deferred\":true}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *id = fake_member(f, "id");
+
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+		if (!strstr(line, "\"tool_call\""))
+			continue;
+		fake_say(f, "{\"type\":\"register_tool\",\"name\":\"late\","
+			    "\"schema\":{}}");
+		fake_say(f,
+			 "{\"type\":\"tool_result\",\"id\":\"%s\","
+			 "\"content\":[],\"activate_tools\":[\"more\"]}",
+			 id);
+	}
+	return 0;
+}
+
+static void tools_that_come_are_told(void **state)
+{
+	const struct kit_wish w = WISH("loader", 0);
+	struct zb_strv names = {0};
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, loader);
+	settle(&s, 1);
+	assert_int_equal(s.lines.n, 0);
+	assert_int_equal(call(&s, "load").how, ZB_REPLY_OK);
+	turn(&s, 20);
+	assert_int_equal(s.lines.n, 1);
+	assert_string_equal(s.lines.v[0], "loader tools");
+	assert_int_equal(call(&s, "late").how, ZB_REPLY_UNKNOWN);
+	assert_int_equal(zb_agent_event_to(s.a, "turn_start", "{}", &names), 0);
+	assert_int_equal(s.lines.n, 2);
+	assert_int_equal(call(&s, "late").how, ZB_REPLY_OK);
+	zb_strv_done(&names);
+	close_agent(&s);
+}
+
+static void events_tell_who_got_them(void **state)
+{
+	const struct kit_wish w1 = WISH("one", 0), w2 = WISH("two", 0);
+	struct zb_strv names = {0};
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w1, one);
+	add(&s, *state, &w2, two);
+	settle(&s, 1);
+	assert_int_equal(zb_agent_event_to(s.a, "turn_end", "{}", &names), 2);
+	assert_string_equal(names.v[0], "one");
+	assert_string_equal(names.v[1], "two");
+	zb_strv_done(&names);
+	close_agent(&s);
+}
+
+static int sluggish(struct fake *f)
+{
+	const char *line;
+
+	if (!fake_hello(f, "sluggish"))
+		return 1;
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"t\","
+		    "\"schema\":{}}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f)))
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+	return 0;
+}
+
+static void a_caller_has_a_limit_of_its_own(void **state)
+{
+	const struct kit_wish w = WISH("sluggish", 0);
+	struct answer a = {0};
+	struct seen s = {0};
+	uint64_t begin;
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, sluggish);
+	settle(&s, 1);
+	begin = uv_hrtime();
+	zb_agent_call_within(s.a, "t", "{}", 150, on_reply, &a);
+	wait_for(&s, &a);
+	assert_int_equal(a.how, ZB_REPLY_TIMEOUT);
+	assert_string_equal(a.text,
+			    "t timed out after 150 ms (extension sluggish)");
+	assert_true(uv_hrtime() - begin < UINT64_C(2000000000));
+	close_agent(&s);
+}
+
+static int talkative(struct fake *f)
+{
+	if (!fake_hello(f, "talkative"))
+		return 1;
+	fake_say(f, "{\"type\":\"ready\"}");
+	fake_sleep(f, 100);
+	for (int i = 0; i < 20; i++)
+		fake_say(f, "{\"type\":\"notify\",\"level\":\"info\","
+			    "\"message\":\"m\"}");
+	return fake_serve(f);
+}
+
+static void a_pause_stops_what_comes(void **state)
+{
+	const struct kit_wish w = WISH("talkative", 0);
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, talkative);
+	settle(&s, 1);
+	zb_agent_pause(s.a, true);
+	turn(&s, 250);
+	assert_int_equal(s.lines.n, 0);
+	zb_agent_pause(s.a, false);
+	turn(&s, 50);
+	assert_int_equal(s.lines.n, 20);
+	close_agent(&s);
+}
+
+static int denied_early(struct fake *f)
+{
+	fake_stderr(f, "first\nsecond\n");
+	fake_deny(f, ZB_OP_FS_READ, "/secret");
+	fake_sleep(f, 20);
+	return 3;
+}
+
+static void why_it_ended_is_kept(void **state)
+{
+	const struct kit_wish w = WISH("early", 0);
+	const struct zb_member *m;
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, denied_early);
+	settle(&s, 1);
+	m = member(&s, "early");
+	assert_int_equal(m->state, ZB_MEMBER_GONE);
+	assert_int_equal(m->exit.code, 3);
+	assert_int_equal(m->head.n, 2);
+	assert_string_equal(m->head.v[1], "second");
+	assert_int_equal(m->n_denials, 1);
+	assert_string_equal(m->denials[0].target, "/secret");
+	assert_non_null(strstr(m->problem, "begins: first|second"));
+	assert_non_null(strstr(m->problem, "it was denied fs.read /secret"));
+	assert_non_null(strstr(m->problem, m->log));
+	/* The next one that cannot even begin is not explained by it. */
+	kit_forget();
+	zb_agent_reload(s.a, zb_agent_find(s.a, "early"));
+	assert_int_equal(m->state, ZB_MEMBER_GONE);
+	assert_int_equal(m->head.n + m->n_denials, 0);
+	assert_string_equal(m->session, "");
+	close_agent(&s);
+}
+
 static void empty(void **state)
 {
 	struct seen s = {0};
@@ -862,6 +1040,11 @@ int main(void)
 		with_tmp(no_answer_blocks),
 		with_tmp(missing_guard_blocks),
 		with_tmp(reload_drops_the_old),
+		with_tmp(tools_that_come_are_told),
+		with_tmp(events_tell_who_got_them),
+		with_tmp(a_caller_has_a_limit_of_its_own),
+		with_tmp(a_pause_stops_what_comes),
+		with_tmp(why_it_ended_is_kept),
 		with_tmp(empty),
 	};
 

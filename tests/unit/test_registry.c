@@ -181,6 +181,58 @@ static void rubbish_is_ignored(void **state)
 	assert_int_equal(r.members[0].n_commands + r.members[0].n_tools, 0);
 }
 
+static void the_hosts_own_names(void **state)
+{
+	struct zb_strv commands = {0}, tools = {0}, none = {0};
+	enum zb_reg_state s;
+	size_t m, i;
+
+	(void)state;
+	command(0, "Plan");
+	tool(1, "search", "", false);
+	zb_strv_add(&commands, "pLAN");
+	zb_strv_add(&tools, "SEARCH");
+	assert_int_equal(zb_registry_active_tools(&r, 1), 1);
+	assert_int_equal(zb_registry_reserve(&r, &commands, &tools), 0);
+	assert_false(zb_registry_command(&r, "plan", &m, &i, &s));
+	assert_int_equal(s, ZB_REG_BUILTIN);
+	assert_false(zb_registry_tool(&r, "search", &m, &i, &s));
+	assert_int_equal(s, ZB_REG_BUILTIN);
+	assert_int_equal(zb_registry_active_tools(&r, 1), 0);
+	zb_registry_shadows(&r, 0, &logged);
+	zb_registry_shadows(&r, 1, &logged);
+	assert_int_equal(logged.n, 2);
+	assert_string_equal(logged.v[0],
+			    "command \"Plan\" is the host's own; ignored");
+	/* zot's own stay what they are. */
+	assert_int_equal(zb_registry_reserve(&r, &none, &none), 0);
+	assert_true(zb_registry_command(&r, "plan", &m, &i, &s));
+	assert_false(zb_registry_command(&r, "exit", &m, &i, &s));
+	zb_strv_done(&commands);
+	zb_strv_done(&tools);
+}
+
+static void who_activated_it(void **state)
+{
+	(void)state;
+	tool(0, "a", ",\"deferred\":true", false);
+	tool(0, "b", ",\"deferred\":true", false);
+	assert_int_equal(zb_registry_active_tools(&r, 0), 0);
+	take(0,
+	     "{\"type\":\"tool_result\",\"id\":\"z1\","
+	     "\"activate_tools\":[\"a\"]}",
+	     true);
+	take(0,
+	     "{\"type\":\"tool_result\",\"id\":\"z2\","
+	     "\"activate_tools\":[\"a\",\"b\"]}",
+	     true);
+	assert_string_equal(r.members[0].tools[0].activated_by, "z1");
+	assert_string_equal(r.members[0].tools[1].activated_by, "z2");
+	assert_int_equal(zb_registry_active_tools(&r, 0), 2);
+	zb_registry_end(&r, 0);
+	assert_int_equal(zb_registry_active_tools(&r, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +249,9 @@ int main(void)
 						start, stop),
 		cmocka_unit_test_setup_teardown(rubbish_is_ignored, start,
 						stop),
+		cmocka_unit_test_setup_teardown(the_hosts_own_names, start,
+						stop),
+		cmocka_unit_test_setup_teardown(who_activated_it, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
