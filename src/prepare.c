@@ -589,8 +589,9 @@ static bool list(void *ctx, const char *dir, size_t max, struct zb_strv *out)
 	DIR *d;
 
 	(void)ctx;
-	/* Most are large: that is seen without reading them. */
-	if (stat(dir, &st) || st.st_size > LARGE_DIR)
+	/* Most are large: that is seen without reading them, by their size or
+	 * by how many directories they hold. */
+	if (stat(dir, &st) || st.st_size > LARGE_DIR || st.st_nlink > max + 2)
 		return false;
 	d = opendir(dir);
 	ok = d;

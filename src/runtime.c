@@ -1092,6 +1092,9 @@ static int need_cert_file(struct zb_program *out)
 	struct zb_buf text = {0};
 	int rc = 0;
 
+	for (size_t i = 0; path && i < out->n_needs; i++)
+		if (!strcmp(out->needs[i].path, path))
+			return 0; /* it is shown in any case */
 	if (!path || path[0] != '/' ||
 	    !zb_host_head(path, (size_t)4 << 20, &text))
 		goto out;
