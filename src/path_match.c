@@ -332,34 +332,54 @@ static int fold_one(const char *s, size_t n, unsigned *used, char *out)
 	return len;
 }
 
+/* One component of @n bytes, added to @out at *@o. One of which nothing would
+ * be left stays as it is: it is a name, and not none. */
+static bool fold_name(const char *s, size_t n, char *out, size_t *o)
+{
+	size_t start = *o;
+	unsigned used;
+
+	for (size_t i = 0; i < n; i += used) {
+		unsigned char ch = (unsigned char)s[i];
+		int len = 1;
+
+		used = 1;
+		if (*o + 8 >= ZB_PATH_FOLD_MAX)
+			return false;
+		if (ch < 0x80)
+			out[*o] =
+				(char)(ch >= 'A' && ch <= 'Z' ? ch | 0x20 : ch);
+		else
+			len = fold_one(s + i, n - i, &used, out + *o);
+		if (len < 0)
+			return false;
+		*o += (size_t)len;
+	}
+	*o = trim(out, start, *o);
+	if (*o > start || !n)
+		return true;
+	if (start + n + 8 >= ZB_PATH_FOLD_MAX)
+		return false;
+	memcpy(out + start, s, n);
+	*o = start + n;
+	return true;
+}
+
 bool zb_path_fold(const char *path, char *out)
 {
-	size_t n = strlen(path), o = 0, start = 0;
+	size_t o = 0;
 
-	for (size_t i = 0; i < n;) {
-		unsigned char ch = (unsigned char)path[i];
-		unsigned used = 1;
-		int len;
+	for (;; path++) {
+		size_t n = strcspn(path, "/");
 
-		if (o + 8 >= ZB_PATH_FOLD_MAX)
+		if (!fold_name(path, n, out, &o) || o + 2 > ZB_PATH_FOLD_MAX)
 			return false;
-		if (ch == '/') {
-			o = trim(out, start, o);
-			out[o++] = '/';
-			start = o;
-		} else if (ch >= 'A' && ch <= 'Z') {
-			out[o++] = (char)(ch | 0x20);
-		} else if (ch < 0x80) {
-			out[o++] = (char)ch;
-		} else {
-			len = fold_one(path + i, n - i, &used, out + o);
-			if (len < 0)
-				return false;
-			o += (size_t)len;
-		}
-		i += used;
+		path += n;
+		if (!*path)
+			break;
+		out[o++] = '/';
 	}
-	out[trim(out, start, o)] = '\0';
+	out[o] = '\0';
 	return true;
 }
 

@@ -358,6 +358,10 @@ static void folds(void **state)
 		{"/p/\xc3\x84", "/p/\xc3\xa4"},
 		{"/p/\xff\x80Q", "/p/\xff\x80q"}, /* no UTF-8 */
 		{"/p/**/A?*", "/p/**/a?*"},
+		{"/p/\xef\xbb\xbf", "/p/\xef\xbb\xbf"}, /* nothing else */
+		{"/\xef\xbb\xbf/x", "/\xef\xbb\xbf/x"},
+		{"//p/", "//p/"},
+		{"", ""},
 	};
 	static char out[ZB_PATH_FOLD_MAX], longest[16384];
 
@@ -367,6 +371,8 @@ static void folds(void **state)
 		assert_string_equal(out, rows[i].want);
 	}
 	memset(longest, 'a', sizeof(longest) - 1);
+	assert_false(zb_path_fold(longest, out));
+	memset(longest, '/', sizeof(longest) - 1);
 	assert_false(zb_path_fold(longest, out));
 	/* Any path fits: what folds to more bytes is at most half as long. */
 	for (size_t i = 0; i + 1 < 4096; i += 2)
