@@ -489,8 +489,8 @@ static void keep_denials(struct member *m, struct zb_ledger *l)
 	size_t n = 0, skip;
 
 	zb_ledger_flush(l);
-	if (zb_ledger_read(m->a->cfg.store->logs, m->name, 0, m->pub.session,
-			   &d, &n, NULL))
+	if (zb_ledger_read(m->a->cfg.store->logs, m->pub.records, 0,
+			   m->pub.session, &d, &n, NULL))
 		return;
 	skip = n > DENIALS_MAX ? n - DENIALS_MAX : 0;
 	for (size_t i = 0; i < skip; i++)
@@ -507,7 +507,8 @@ static void keep_cause(struct member *m, struct zb_extension *e)
 	struct zb_ledger *l = zb_extension_ledger(e);
 
 	forget_cause(m);
-	m->pub.log = zb_strf("%s/ext-%s.log", m->a->cfg.store->logs, m->name);
+	m->pub.log =
+		zb_strf("%s/ext-%s.log", m->a->cfg.store->logs, m->pub.records);
 	if (m->pub.state == ZB_MEMBER_STOPPING && !m->died)
 		return;
 	keep_head(m, l);
@@ -638,8 +639,7 @@ static int start(struct member *m, struct zb_prepared *p, struct zb_error *err)
 	return zb_extension_start(&m->pub.ext, &ext, err);
 }
 
-/* Two of one name would share data, log and ledger, and answer for each other:
- * the first one has it. */
+/* Two of one name would answer for each other: the first one has it. */
 static int check_name(const struct member *m, const char *name,
 		      struct zb_error *err)
 {
@@ -683,7 +683,7 @@ static int load(struct member *m, struct zb_error *err)
 	}
 	zb_registry_clear(&m->a->registry, m->index);
 	set_problem(m, NULL, false);
-	m->pub = (struct zb_member){.name = m->name};
+	m->pub = (struct zb_member){.name = m->name, .records = m->pub.records};
 	rc = start(m, &p, err);
 	if (rc) {
 		zb_prepared_done(&p);
@@ -757,6 +757,9 @@ int zb_agent_add(struct zb_agent *a, const char *label,
 	m->target = *target;
 	m->name = zb_strdup(label);
 	m->pub.name = m->name;
+	m->pub.records = zb_target_log(target);
+	if (!m->pub.records) /* not there: the start will say so */
+		m->pub.records = zb_strdup(label);
 	a->members[a->n++] = m;
 	timers[0] = &m->quiet;
 	timers[1] = &m->ready;
@@ -766,7 +769,7 @@ int zb_agent_add(struct zb_agent *a, const char *label,
 		timers[i]->data = m;
 		a->timers++;
 	}
-	if (!m->name)
+	if (!m->name || !m->pub.records)
 		return zb_fail(err, ZB_ELIMIT, "out of memory");
 	if (load(m, err))
 		set_refused(m, err);
@@ -828,6 +831,7 @@ static void on_timer_closed(uv_handle_t *h)
 		free(m->pub.reason);
 		forget_cause(m);
 		free(m->name);
+		free(m->pub.records);
 		zb_strv_done(&m->panels);
 		zb_strv_done(&m->guarded);
 		free(m);

@@ -45,6 +45,7 @@ struct zb_member {
 	struct zb_denial *denials;
 	size_t n_denials;
 	char *log;	   /* path of its log, NULL before it had one */
+	char *records;	   /* its log and ledger, for zb_ledger_read() */
 	uint64_t start_ms; /* from spawn to ready */
 	char session[96];  /* of the last run, "" if there was none */
 };

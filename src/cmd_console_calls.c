@@ -423,7 +423,7 @@ static void put_denials(struct console *c, size_t i)
 		zb_ledger_flush(zb_extension_ledger(m->ext));
 	if (!m->session[0])
 		return;
-	if (zb_ledger_read(c->store.logs, m->name, 0, m->session, &d, &n,
+	if (zb_ledger_read(c->store.logs, m->records, 0, m->session, &d, &n,
 			   &err)) {
 		zb_console_put_error(c, i, "error", err.msg);
 		zb_console_fail(c, 1);

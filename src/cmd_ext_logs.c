@@ -9,6 +9,7 @@
 #include "discover.h"
 #include "fdutil.h"
 #include "ledger.h"
+#include "prepare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -333,19 +334,35 @@ static bool is_known(const struct zb_store *store, const char *name,
 	return known;
 }
 
+/* What stands in the files' names for NAME, or for the PATH of one that is not
+ * installed; "@HASH" as it is. Heap, or NULL. */
+static char *word_of(const char *arg, struct zb_error *err)
+{
+	struct zb_target t = {.path = arg};
+	char *word;
+
+	if (zb_name_valid(arg) ||
+	    (arg[0] == '@' && zb_name_valid(arg + 1) && !strchr(arg, '.')))
+		return zb_strdup(arg);
+	word = strchr(arg, '/') ? zb_target_log(&t) : NULL;
+	if (!word)
+		zb_fail(err, ZB_EUSAGE,
+			"\"%s\" is neither an extension's name nor the path "
+			"of one",
+			arg);
+	return word;
+}
+
 int zb_cmd_ext_logs(const struct zb_args *a)
 {
 	struct zb_error err = {0};
 	struct zb_store store = {0};
-	const char *name = a->arg[0];
+	zb_auto(free) char *name = word_of(a->arg[0], &err);
 	zb_auto(free) char *log = NULL;
 	int rc = 0;
 
-	if (!zb_name_valid(name)) {
-		zb_fail(&err, ZB_EUSAGE, "\"%s\" is not an extension's name",
-			name);
+	if (!name)
 		return zb_cmd_fail(&err);
-	}
 	if (zb_store_open(&store, &err))
 		return zb_cmd_fail(&err);
 	log = zb_strf("%s/ext-%s.log", store.logs, name);
@@ -356,7 +373,7 @@ int zb_cmd_ext_logs(const struct zb_args *a)
 			     "no extension \"%s\" is installed, and none has "
 			     "left a log in %s (zotbox ext list shows what "
 			     "there is)",
-			     name, store.logs);
+			     a->arg[0], store.logs);
 	else if (!a->opt[OPT_DENIALS] && !a->opt[OPT_JSON] &&
 		 !a->opt[OPT_SINCE])
 		rc = text(log, name, a->opt[OPT_FOLLOW], &err);

@@ -627,12 +627,15 @@ static bool add_records(struct zb_host_server *h, const struct zb_host_entry *e,
 	const struct zb_member *m =
 		e->member != ZB_NOBODY ? zb_agent_member(h->agent, e->member)
 				       : NULL;
-	const char *name = m ? m->name : e->found.name;
+	zb_auto(free) char *own =
+		m ? zb_strdup(m->records) : zb_target_log(&e->target);
+	const char *name = own ? own : e->found.name;
 	struct zb_denial *d = NULL;
 	size_t n = 0;
 	bool room = true;
 
-	if (!zb_name_valid(name) || (!since && (!m || !m->session[0])))
+	if ((!own && !zb_name_valid(name)) ||
+	    (!since && (!m || !m->session[0])))
 		return true;
 	if (m && m->ext)
 		zb_ledger_flush(zb_extension_ledger(m->ext));

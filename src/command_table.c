@@ -247,7 +247,8 @@ const struct zb_command zb_commands[] = {
 	},
 	{
 		.name = "ext logs",
-		.synopsis = "NAME [-f] [--denials] [--since WHEN] [--json]",
+		.synopsis =
+			"NAME|PATH [-f] [--denials] [--since WHEN] [--json]",
 		.help = "show its log, or what it was denied",
 		.options = logs_options,
 		.min_args = 1,

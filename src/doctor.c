@@ -149,12 +149,14 @@ static void resolve_plan(struct zb_patient *p, const struct zb_store *store,
 	zb_strv_done(&requested);
 }
 
-static void last_session(struct zb_patient *p, const struct zb_store *store)
+static void last_session(struct zb_patient *p, const struct zb_store *store,
+			 const struct zb_target *t)
 {
+	zb_auto(free) char *records = zb_target_log(t);
 	struct zb_error err = {0};
 
-	if (zb_ledger_read(store->logs, p->found->name, 0, "", &p->denials,
-			   &p->n_denials, &err))
+	if (records && zb_ledger_read(store->logs, records, 0, "", &p->denials,
+				      &p->n_denials, &err))
 		zb_strv_addf(&p->warnings, "the ledger cannot be read: %s",
 			     err.msg);
 }
@@ -224,7 +226,7 @@ static void examine_still(struct round *r, struct zb_patient *p,
 		return;
 	}
 	if (zb_name_valid(f->name))
-		last_session(p, r->store);
+		last_session(p, r->store, t);
 	if (f->shadowed)
 		p->status = "shadowed";
 	else if (!f->manifest.enabled)

@@ -28,6 +28,7 @@
 #include "fdutil.h"
 #include "frame.h"
 #include "layers.h"
+#include "text.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -278,9 +279,26 @@ static void last_words(struct zb_extension *e)
 	}
 }
 
+/* The box of one that is run by its path: "@HASH"; NULL: it is installed. */
+static char *box_of_path(const struct zb_prepared *p)
+{
+	const char *at = p->box ? strstr(p->box, "/@") : NULL;
+
+	return at ? zb_strndup(at + 1, strcspn(at + 1, "/")) : NULL;
+}
+
+/* How `ext logs` is told which one it was. */
+static void add_operand(const struct zb_prepared *p, struct zb_buf *out)
+{
+	zb_auto(free) char *box = box_of_path(p);
+
+	if (!box || !p->dir || zb_text_shell_quote(out, p->dir))
+		zb_buf_adds(out, box ? box : p->plan.name);
+}
+
 static void summarise(struct zb_extension *e)
 {
-	struct zb_buf parts = {0};
+	struct zb_buf parts = {0}, operand = {0};
 	unsigned long long total = 0;
 
 	zb_ledger_say(e->ledger, "%s%s %s", e->prepared.plan.name,
@@ -291,12 +309,14 @@ static void summarise(struct zb_extension *e)
 		p += strcspn(p, ",");
 		p += strspn(p, ", ");
 	}
+	add_operand(&e->prepared, &operand);
 	if (total)
 		zb_extension_tell(
 			e,
 			"%llu denial%s (%s); see zotbox ext logs %s --denials",
 			total, total == 1 ? "" : "s", zb_buf_str(&parts),
-			e->prepared.plan.name);
+			zb_buf_str(&operand));
+	zb_buf_done(&operand);
 	zb_buf_done(&parts);
 }
 
@@ -932,8 +952,10 @@ static int open_parts(struct zb_extension *e,
 					 .data_dir = p->plan.data_dir,
 					 .extension_dir =
 						 p->plan.extension_dir};
+	zb_auto(free) char *box = box_of_path(p);
 	struct zb_ledger_config ledger = {.logs_dir = cfg->store->logs,
 					  .ext = p->plan.name,
+					  .file = box,
 					  .session = e->session,
 					  .home = p->plan.home,
 					  .log_fd = cfg->log_fd,

@@ -150,6 +150,7 @@ static int note_start(struct zb_ledger *l, struct zb_error *err)
 int zb_ledger_open(struct zb_ledger **out, const struct zb_ledger_config *cfg,
 		   struct zb_error *err)
 {
+	const char *file = cfg->file ? cfg->file : cfg->ext;
 	struct zb_ledger *l;
 	struct zb_error why = {0};
 	int rc;
@@ -169,8 +170,8 @@ int zb_ledger_open(struct zb_ledger **out, const struct zb_ledger_config *cfg,
 	pthread_mutex_init(&l->lock, NULL);
 	l->log.fd = -1;
 	l->file.fd = -1;
-	l->file.path = zb_ledger_path(cfg->logs_dir, cfg->ext, "");
-	l->file.older = zb_ledger_path(cfg->logs_dir, cfg->ext, ".1");
+	l->file.path = zb_ledger_path(cfg->logs_dir, file, "");
+	l->file.older = zb_ledger_path(cfg->logs_dir, file, ".1");
 	l->ext = zb_strdup(cfg->ext);
 	l->session = zb_strdup(cfg->session);
 	l->home = zb_strdup(cfg->home);
@@ -178,7 +179,7 @@ int zb_ledger_open(struct zb_ledger **out, const struct zb_ledger_config *cfg,
 	l->ctx = cfg->ctx;
 	l->window_ms = now_ms(CLOCK_MONOTONIC);
 	rc = zb_extlog_open(&l->log,
-			    zb_strf("%s/ext-%s.log", cfg->logs_dir, cfg->ext),
+			    zb_strf("%s/ext-%s.log", cfg->logs_dir, file),
 			    cfg->log_fd, cfg->log_bytes, err);
 	if (!rc)
 		rc = note_start(l, err);

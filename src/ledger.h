@@ -33,6 +33,8 @@ struct zb_ledger;
 struct zb_ledger_config {
 	const char *logs_dir; /* $ZOT_HOME/logs, made if absent (0755) */
 	const char *ext;      /* extension's name (valid NAME) */
+	const char *file;     /* what stands for NAME in the files' names; NULL:
+				 @ext. See zb_target_log() */
 	const char *session;  /* unique to this start */
 	const char *home;     /* for ~ in text lines */
 	uint64_t log_bytes;   /* cap of ext-NAME.log; UINT64_MAX: none */

@@ -1076,6 +1076,16 @@ static void job_done(struct job *j)
 	zb_strv_done(&j->late_notices);
 }
 
+char *zb_target_log(const struct zb_target *t)
+{
+	zb_auto(free) char *real =
+		t->name || !t->path ? NULL : realpath(t->path, NULL);
+
+	return t->name ? zb_strdup(t->name)
+	       : real  ? zb_store_path_box_name(real)
+		       : NULL;
+}
+
 int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	       const struct zb_target *target, struct zb_error *err)
 {

@@ -25,6 +25,11 @@ struct zb_target {
 	bool held;
 };
 
+/* What stands for @t in the names of its log and ledger, ext-WORD.log: the NAME
+ * of an installed one, the @HASH of one that is run by its path, whose
+ * manifest may say any name. Heap; NULL: no memory, or no such directory. */
+char *zb_target_log(const struct zb_target *t);
+
 /* Everything one start needs; free with zb_prepared_done() after the sandbox
  * is gone (it holds the box's run lock shared). */
 struct zb_prepared {

@@ -402,9 +402,9 @@ def e20(w):
     w.check(len(notes[5]) < 65600, "the length is bounded: %d" %
             len(notes[5]))
     w.check("stolen" not in text, "standard error stays in the log")
-    out = w.spawn([ZOTBOX, "ext", "logs", "os"], stdin=subprocess.DEVNULL,
+    out = w.spawn([ZOTBOX, "ext", "logs", w.path("os")], stdin=subprocess.DEVNULL,
                   stdout=subprocess.PIPE).communicate(timeout=20)[0]
-    w.check(b"\x1b]" not in out and b"\x9d" not in out.replace(b"\xc2\x9d",
+    w.check(out and b"\x1b]" not in out and b"\x9d" not in out.replace(b"\xc2\x9d",
                                                               b"\x9d"),
             "which is shown without either", out[-300:])
 

@@ -14,6 +14,7 @@ done nothing on the host may be other than it was.
 """
 import ctypes
 import glob
+import hashlib
 import os
 import random
 import re
@@ -255,6 +256,9 @@ class Field:
             "docgram": w.home + "/docs/d.sock",
             "abstract": "@zb-escape-%s" % os.path.basename(d),
             "self": str(os.getpid()),
+            # what its log and ledger are called after
+            "box": "@" + hashlib.sha256(os.path.realpath(
+                self.ext).encode()).hexdigest()[:16],
             "tmp": "/tmp/zb-escape-" + os.path.basename(d),
         }
         self.plant()

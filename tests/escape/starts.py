@@ -137,7 +137,7 @@ def forged(w, f):
     w.check("\n" + lie not in log and "\n[zot] " not in log and
             "\r" not in log and "\x1b" not in log, "attempt", log)
     w.contains(log, "\n| " + lie, "cause: it is marked as the extension's")
-    r = w.zotbox("ext", "logs", "esc", "--denials")
+    r = w.zotbox("ext", "logs", f.ext, "--denials")
     w.check("fs.read" not in r.out, "and is no denial", r)
 
 
@@ -149,7 +149,7 @@ def forged_name(w, f):
     made = [f.outside(["create", "{twin}/" + n]) for n in names]
     w.equal(made, ["ok"] * 3, "control: a file may have such a name")
     f.inside([["create", "{outside}/" + n] for n in names])
-    shown = w.log("esc") + w.zotbox("ext", "logs", "esc", "--denials").out
+    shown = w.log("esc") + w.zotbox("ext", "logs", f.ext, "--denials").out
     w.check(not re.search(r"^\[zotbox\] denied fs.read y|\x1b", shown, re.M),
             "attempt: it makes no line, and moves no cursor", shown)
     # What is left when all that is quoted is taken out is zotbox's own.

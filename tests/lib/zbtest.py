@@ -619,7 +619,31 @@ class World:
     # -- records --
 
     def logs(self, name, suffix):
-        base = os.path.join(self.zot_home, "logs", "ext-%s%s" % (name,
+        """Those of the installed one, and of one run by its path."""
+        found = []
+        for word in self.boxes(name) + [name]:
+            found += self.rotated(word, suffix)
+        return found
+
+    def boxes(self, name):
+        """The @HASH of each path from which NAME was run."""
+        top, found = os.path.join(self.zot_home, "zotbox"), []
+        for box in sorted(os.listdir(top)) if os.path.isdir(top) else []:
+            path = os.path.join(top, box, "path")
+            if not box.startswith("@") or not os.path.exists(path):
+                continue
+            with open(path, errors="surrogateescape") as f:
+                manifest = f.read().rstrip("\n") + "/extension.json"
+            try:
+                with open(manifest) as f:
+                    if json.load(f).get("name") == name:
+                        found.append(box)
+            except (OSError, ValueError, AttributeError):
+                pass
+        return found
+
+    def rotated(self, word, suffix):
+        base = os.path.join(self.zot_home, "logs", "ext-%s%s" % (word,
                                                                  suffix))
         old = sorted(base + s for s in (".1", ".2", ".3")
                      if os.path.exists(base + s))

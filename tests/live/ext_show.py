@@ -476,7 +476,7 @@ def usage(w):
                  ["ext", "allow", "x", "fs.read"], ["ext", "logs"],
                  ["ext", "install", "a", "b"], ["ext", "enable", "a", "b"],
                  ["ext", "install", "--policy"], ["ext", "list", "x"],
-                 ["ext", "update"], ["ext", "install", "x", "--build"],
+                 ["ext", "install", "x", "--build"],
                  ["ext", "doctor", "--prove"]):
         r = w.zotbox(*args)
         w.equal((r.rc, r.out), (2, ""), "usage: " + " ".join(args), r)

@@ -248,6 +248,59 @@ def descriptors(w):
     p.shutdown()
 
 
+@test("one run by its path leaves no word in another's records",
+      needs="sandbox")
+def namesake(w):
+    key = w.write("home/.ssh/id", "KEY")
+    body = '''
+        hello("same", "tools"); tool("t"); ready()
+        print("I am %s", file=sys.stderr, flush=True)
+        def call(f):
+            try: text(f["id"], open(f["args"]["p"]).read())
+            except OSError as e: text(f["id"], "errno %%d" %% e.errno)
+        serve(tool_call=call)
+    '''
+    w.mkext("same", body % "honest")
+    w.install("same")
+    c = w.console("same", call("t", p="/etc/shadow"))
+    w.equal(c.rc, 0, "the installed one", c)
+    logs = w.zot_home + "/logs/"
+
+    def read(name):
+        with open(logs + name) as f:
+            return f.read()
+    mine = {n: read(n) for n in os.listdir(logs)}
+    w.equal(sorted(mine), ["ext-same.denials.jsonl", "ext-same.log"],
+            "has its log and ledger")
+    os.rename(w.path("same"), w.path("was"))
+    w.mkext("same", body % "a namesake")
+    os.rename(w.path("same"), w.path("other place"))
+    c = w.console("./other place", call("t", p=key))
+    w.equal((c.rc, c.result()), (0, "errno 2"), "one of the same name", c)
+    w.equal({n: read(n) for n in mine}, mine, "nothing of it is in them")
+    new = sorted(set(os.listdir(logs)) - set(mine))
+    w.equal(len(new), 2, "it has its own", new)
+    w.check(all(n.startswith("ext-@") for n in new), "under its box", new)
+    where = w.path("other place")
+    w.contains(c.err, "see zotbox ext logs '%s' --denials" % where,
+               "it says which")
+    r = w.zotbox("ext", "logs", where)
+    w.contains(r.out, "I am a namesake", "the log by its path")
+    w.check("honest" not in r.out, "of nobody else", r)
+    r = w.zotbox("ext", "logs", where, "--json")
+    w.equal([json.loads(x)["target"] for x in r.out.splitlines()], [key],
+            "its denials by its path")
+    r = w.zotbox("ext", "logs", "same", "--json")
+    w.check(key not in r.out, "not by its name", r)
+    box = new[0][len("ext-"):].split(".")[0]
+    w.equal(w.zotbox("ext", "logs", box, "--json").out.count(key) > 0, True,
+            "or by the name of its box")
+    for arg, rc in ((w.home, 3), ("./none", 2), ("@x/y", 2)):
+        w.equal(w.zotbox("ext", "logs", arg).rc, rc, arg)
+    r = w.zotbox("ext", "doctor", "same", "--json")
+    w.check(key not in r.out, "doctor does not mix them up", r)
+
+
 @test("one that shut its own directories starts again", needs="sandbox")
 def shut(w):
     w.write("home/.cache/deep/granted", "here")

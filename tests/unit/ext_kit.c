@@ -47,6 +47,13 @@ void kit_forget(void)
 	n_wishes = 0;
 }
 
+char *zb_target_log(const struct zb_target *t)
+{
+	const char *slash = t->path ? strrchr(t->path, '/') : NULL;
+
+	return zb_strdup(t->name ? t->name : slash ? slash + 1 : t->path);
+}
+
 int zb_prepare(struct zb_prepared *out, const struct zb_store *store,
 	       const struct zb_target *target, struct zb_error *err)
 {
