@@ -61,6 +61,7 @@ int zb_grant_try(const struct zb_store *s, const char *name,
 		.scope = trial,
 		.mean_it = mean_it,
 		.held = held,
+		.still = true,
 	};
 	zb_auto(fd) int lock = -1;
 	int rc;

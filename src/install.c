@@ -501,6 +501,7 @@ static int rehearse(struct job *j, struct zb_installed *out,
 		.name = j->in.manifest.name,
 		.mean_it = j->req->mean_it,
 		.held = true,
+		.still = true,
 	};
 	int rc = zb_prepare(&p, j->store, &t, err);
 

@@ -45,6 +45,7 @@ static void drop_lists(struct zb_plan *p)
 	zb_strv_done(&p->env_withheld);
 	zb_strv_done(&p->notices);
 	zb_strv_done(&p->data_copies);
+	zb_strv_done(&p->made);
 }
 
 void zb_plan_done(struct zb_plan *p)

@@ -134,6 +134,8 @@ struct zb_plan {
 	 * directory, that fs.write makes writable. Before the start each is
 	 * copied into data/ unless it is there already. */
 	struct zb_strv data_copies;
+	/* Directories of the host that fs.write has made before the start. */
+	struct zb_strv made;
 	enum zb_ledger_mode ledger;
 };
 

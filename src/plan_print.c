@@ -204,6 +204,7 @@ static void add_rest(struct zb_buf *b, const struct zb_plan *p)
 {
 	add_list(b, "quiet", &p->quiet);
 	add_list(b, "copied", &p->data_copies);
+	add_list(b, "made", &p->made);
 	add_list(b, "notice", &p->notices);
 }
 

@@ -962,6 +962,13 @@ static int check_policy_files(struct job *j)
 	return 0;
 }
 
+static int make_dirs(struct job *j)
+{
+	return j->target->still ? 0
+				: zb_made_make(&j->out->made,
+					       &j->out->plan.made, j->err);
+}
+
 static int make_stubs(struct job *j)
 {
 	return zb_stubs_make(&j->out->plan, j->box_real, j->out->lock_fds,
@@ -1051,6 +1058,7 @@ static const struct {
 	{find_runtime, false},
 	{resolve, false},
 	{check_policy_files, false},
+	{make_dirs, false},
 	{make_stubs, false},
 	{name_policy, false},
 	{compare_asked, false},
@@ -1132,6 +1140,7 @@ void zb_prepared_done(struct zb_prepared *p)
 	free(p->dir);
 	free(p->box);
 	free(p->policy);
+	zb_made_done(&p->made);
 	zb_strv_done(&p->changed);
 	zb_strv_done(&p->requested);
 	zb_strv_done(&p->story);

@@ -5,6 +5,7 @@
 #define ZB_PREPARE_H
 
 #include "backend.h"
+#include "made.h"
 #include "store.h"
 
 struct zb_target {
@@ -23,6 +24,9 @@ struct zb_target {
 	/* The caller holds NAME's lock exclusively and knows of the mark that
 	 * keeps others from starting it: an install that tries itself. */
 	bool held;
+	/* Nothing will be started under the plan: nothing is made outside the
+	 * box. */
+	bool still;
 };
 
 /* What stands for @t in the names of its log and ledger, ext-WORD.log: the NAME
@@ -43,6 +47,7 @@ struct zb_prepared {
 	/* What permissions.json asks for and is not granted: "KEY VALUE" */
 	struct zb_strv requested;
 	struct zb_strv story; /* how the program was found, a step a line */
+	struct zb_made made; /* directories that were made for it */
 	/* Above 2, or none: as zb_stubs_make() gives them. */
 	int lock_fds[2];
 };

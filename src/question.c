@@ -58,6 +58,7 @@ int zb_question_prepare(struct zb_question *q, const char *policy,
 		.project = q->project,
 		.policy = policy,
 		.scope = scope,
+		.still = true,
 	};
 
 	int rc = zb_prepare(&q->prep, &q->store, &t, err);

@@ -488,14 +488,35 @@ static char *policy_word(const char *files)
 	return zb_buf_steal(&b);
 }
 
+/* Only what is granted after all is made. */
+static int check_made(struct zb_resolver *r)
+{
+	struct zb_plan *p = r->plan;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->made.n; i++) {
+		int k = zb_plan_place(p, p->made.v[i]);
+
+		if (k >= 0 && p->places[k].kind == ZB_PLACE_GRANT &&
+		    (p->places[k].rights & ZB_MAY_CREATE))
+			p->made.v[n++] = p->made.v[i];
+		else
+			free(p->made.v[i]);
+	}
+	for (size_t i = n; i < p->made.n; i++)
+		p->made.v[i] = NULL;
+	p->made.n = n;
+	return 0;
+}
+
 static int resolve(struct zb_resolver *r, const struct zb_manifest *manifest)
 {
 	static int (*const steps[])(struct zb_resolver *) = {
 		check_facts,	    find_roots,	       refuse_network,
 		judge_protocol,	    find_project,      add_system,
 		zb_resolve_shipped, add_own,	       zb_resolve_denies,
-		zb_resolve_grants,  zb_resolve_settle, add_program,
-		zb_resolve_env,	    check_program,
+		zb_resolve_grants,  zb_resolve_settle, check_made,
+		add_program,	    zb_resolve_env,    check_program,
 	};
 	struct zb_plan *p = r->plan;
 	int rc = 0;

@@ -644,6 +644,38 @@ static int place_write_dir(struct zb_resolver *r, const struct zb_rule *rule,
 	return rc ? rc : hide_own(r, w->path);
 }
 
+/* Nothing is there. "DIR/" says that it is to be a directory, which is made at
+ * the start where its parent exists. */
+static int place_new_dir(struct zb_resolver *r, const struct zb_rule *rule,
+			 const struct target *t, const struct zb_walk *w)
+{
+	zb_auto(free) char *parent = zb_path_dir(w->path);
+	struct zb_walk p = {0}, made = *w;
+	int rc;
+
+	if (!parent || (t->slash && zb_resolve_walk(r, parent, false, &p)))
+		return ZB_ELIMIT;
+	made.exists = made.is_dir = true;
+	if (!t->slash)
+		rc = zb_resolve_notice(r, rule,
+				       "does not exist; skipped: a file that "
+				       "is to be made needs its directory "
+				       "granted; a directory that is to be "
+				       "made ends in /");
+	else if (!p.is_dir)
+		rc = zb_resolve_notice(r, rule,
+				       "does not exist; skipped: it is made "
+				       "where its parent exists");
+	else if (zb_strv_has(&r->plan->made, w->path))
+		rc = 0;
+	else
+		rc = zb_strv_add(&r->plan->made, w->path)
+			     ? ZB_ELIMIT
+			     : place_write_dir(r, rule, &made);
+	zb_walk_done(&p);
+	return rc;
+}
+
 static int place_write(struct zb_resolver *r, const struct zb_rule *rule,
 		       const struct target *t, const struct zb_walk *w)
 {
@@ -657,10 +689,7 @@ static int place_write(struct zb_resolver *r, const struct zb_rule *rule,
 				       "not built in this version; name the "
 				       "directory or the file");
 	if (!w->exists)
-		return zb_resolve_notice(r, rule,
-					 "does not exist; skipped: a file that "
-					 "is to be made needs its directory "
-					 "granted");
+		return place_new_dir(r, rule, t, w);
 	if (w->is_dir && strcmp(w->path, "/tmp") != 0)
 		return place_write_dir(r, rule, w);
 	if (!strcmp(w->path, "/tmp"))

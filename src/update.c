@@ -247,7 +247,8 @@ static int compare(struct job *j)
 static int requested(struct job *j, struct zb_strv *out)
 {
 	struct zb_prepared p = {0};
-	const struct zb_target t = {.name = j->req->name, .held = true};
+	const struct zb_target t = {
+		.name = j->req->name, .held = true, .still = true};
 	int rc = zb_prepare(&p, &j->own, &t, j->err);
 
 	if (!rc) {

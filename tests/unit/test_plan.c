@@ -583,7 +583,12 @@ static void notices(void **state)
 		{STRICT, "{\"fs\":{\"write\":[\"${project}/new.txt\"]}}",
 		 "scope fs.write \"${project}/new.txt\" does not exist; "
 		 "skipped: a file that is to be made needs its directory "
-		 "granted (scope.json: fs.write[0])"},
+		 "granted; a directory that is to be made ends in / "
+		 "(scope.json: fs.write[0])"},
+		{STRICT, "{\"fs\":{\"write\":[\"${project}/no/dir/\"]}}",
+		 "scope fs.write \"${project}/no/dir/\" does not exist; "
+		 "skipped: it is made where its parent exists "
+		 "(scope.json: fs.write[0])"},
 		{STRICT, "{\"fs\":{\"write\":[\"/tmp\"]}}",
 		 "scope fs.write \"/tmp\" is the extension's own /tmp inside; "
 		 "grant what is below it; skipped (scope.json: fs.write[0])"},
