@@ -75,16 +75,21 @@ static void report_missing(const struct zb_installed *i,
 
 static void report(const struct zb_installed *i, const struct zb_store *store)
 {
+	struct zb_buf dir = {0};
+
+	zb_text_escape(&dir, i->dir, strlen(i->dir), 0);
 	for (size_t k = 0; k < i->warnings.n; k++)
 		zb_cmd_say("warning: %s", i->warnings.v[k]);
 	if (i->theme_only) {
-		zb_cmd_say("installed %s: a theme, it starts nothing", i->dir);
-		return;
+		zb_cmd_say("installed %s: a theme, it starts nothing",
+			   zb_buf_str(&dir));
+	} else {
+		zb_cmd_say("installed %s; it starts under policy %s",
+			   zb_buf_str(&dir), i->policy);
+		report_granted(i);
+		report_missing(i, store);
 	}
-	zb_cmd_say("installed %s; it starts under policy %s", i->dir,
-		   i->policy);
-	report_granted(i);
-	report_missing(i, store);
+	zb_buf_done(&dir);
 }
 
 /* The one question: all that can be granted, or nothing. */

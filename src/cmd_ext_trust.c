@@ -16,6 +16,15 @@ enum {
 
 #define MAX_SHOWN 20
 
+/* A path on one line: what it is called is not ours. */
+static char *shown(const char *path)
+{
+	struct zb_buf b = {0};
+
+	zb_text_escape(&b, path, strlen(path), 300);
+	return zb_buf_steal(&b);
+}
+
 static void say_changes(const struct zb_trust_offer *o)
 {
 	for (size_t i = 0; i < o->changed.n && i < MAX_SHOWN; i++)
@@ -28,6 +37,7 @@ static void say_changes(const struct zb_trust_offer *o)
 static void show(const struct zb_trust_offer *o)
 {
 	const struct zb_manifest *m = &o->manifest;
+	zb_auto(free) char *dir = shown(o->real);
 	struct zb_buf exec = {0};
 
 	zb_text_escape(&exec, m->exec, strlen(m->exec), 200);
@@ -35,8 +45,8 @@ static void show(const struct zb_trust_offer *o)
 		zb_buf_addc(&exec, ' ');
 		zb_text_escape(&exec, m->args.v[i], strlen(m->args.v[i]), 100);
 	}
-	zb_cmd_say("%s: extension \"%s\", %zu file%s, starts %s", o->real,
-		   m->name, o->lock.n_files, o->lock.n_files == 1 ? "" : "s",
+	zb_cmd_say("%s: extension \"%s\", %zu file%s, starts %s", dir, m->name,
+		   o->lock.n_files, o->lock.n_files == 1 ? "" : "s",
 		   zb_buf_str(&exec));
 	zb_buf_done(&exec);
 	for (size_t i = 0; i < o->warnings.n; i++)
@@ -67,13 +77,15 @@ static int trust(const struct zb_args *a, const struct zb_store *store,
 		 struct zb_error *err)
 {
 	const char *policy = a->opt[OPT_POLICY];
+	zb_auto(free) char *dir = NULL;
 	struct zb_trust_offer o = {0};
 	int rc = zb_trust_look(&o, store, a->arg[0], err);
 
 	if (rc)
 		return rc;
+	dir = shown(o.real);
 	if (o.again && !o.changed.n && !policy) {
-		zb_cmd_say("%s is trusted as it is", o.real);
+		zb_cmd_say("%s is trusted as it is", dir);
 	} else {
 		show(&o);
 		rc = confirm(a, err);
@@ -82,7 +94,7 @@ static int trust(const struct zb_args *a, const struct zb_store *store,
 		if (!rc)
 			zb_cmd_say("trusted %s, as it is now; plain zot starts "
 				   "it unconfined, trusted or not",
-				   o.real);
+				   dir);
 	}
 	zb_trust_offer_done(&o);
 	return rc;
@@ -101,6 +113,7 @@ int zb_cmd_ext_trust(const struct zb_args *a)
 
 int zb_cmd_ext_untrust(const struct zb_args *a)
 {
+	zb_auto(free) char *dir = shown(a->arg[0]);
 	struct zb_error err = {0};
 	struct zb_store store = {0};
 
@@ -108,7 +121,7 @@ int zb_cmd_ext_untrust(const struct zb_args *a)
 	    !zb_trust_take(&store, a->arg[0], &err))
 		zb_cmd_say("%s is not trusted any more, and what was granted "
 			   "to it is gone; its data and home stay",
-			   a->arg[0]);
+			   dir);
 	zb_store_done(&store);
 	return err.code ? zb_cmd_fail(&err) : 0;
 }

@@ -181,20 +181,23 @@ void zb_trust_offer_done(struct zb_trust_offer *o)
 static int find(struct zb_trust_offer *o, const struct zb_store *s,
 		const char *dir, struct zb_error *err)
 {
+	zb_auto(free) char *name = shown(dir);
 	struct stat st;
 
 	o->real = realpath(dir, NULL);
+	if (!name)
+		return no_memory(err);
 	if (!o->real || stat(o->real, &st))
-		return zb_fail(err, ZB_EUSAGE, "%s: %s", dir, strerror(errno));
+		return zb_fail(err, ZB_EUSAGE, "%s: %s", name, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return zb_fail(err, ZB_EUSAGE, "%s: is no directory", dir);
+		return zb_fail(err, ZB_EUSAGE, "%s: is no directory", name);
 	if (!zb_is_project_local(s, dir))
 		return zb_fail(err, ZB_EPOLICY,
 			       "%s lies in no .zot/extensions: only what a "
 			       "project brings along needs trust. To install "
 			       "it: zotbox ext install PATH; to try it: zotbox "
 			       "console PATH",
-			       dir);
+			       name);
 	o->box_name = zb_store_path_box_name(o->real);
 	return o->box_name ? 0 : no_memory(err);
 }
@@ -207,10 +210,10 @@ static int read_manifest(struct zb_trust_offer *o, struct zb_error *err)
 		      : no_memory(err);
 
 	if (rc == ZB_ESYS && err && err->sys == ENOENT)
-		rc = zb_fail(err, ZB_EUSAGE, "%s is missing", path);
+		rc = zb_fail(err, ZB_EUSAGE, "extension.json is missing");
 	else if (!rc && (rc = zb_manifest_parse(&o->manifest, zb_buf_str(&text),
 						text.len, true, err)))
-		zb_wrap(err, "%s", path);
+		zb_wrap(err, "extension.json");
 	zb_buf_done(&text);
 	if (!rc && !o->manifest.exec)
 		rc = zb_fail(err, ZB_EPOLICY,
@@ -412,8 +415,12 @@ int zb_trust_take(const struct zb_store *s, const char *dir,
 	lock = name ? zb_store_box(s, name, "lock.json") : NULL;
 	if (!lock)
 		return no_memory(err);
-	if (access(lock, F_OK))
-		return zb_fail(err, ZB_EPOLICY, "%s is not trusted", dir);
+	if (access(lock, F_OK)) {
+		zb_auto(free) char *what = shown(dir);
+
+		return zb_fail(err, ZB_EPOLICY, "%s is not trusted",
+			       what ? what : "it");
+	}
 	rc = zb_store_lock(s, name, true, LOCK_WAIT_MS, &fd, err);
 	return rc ? rc : take_away(s, name, files, ZB_ARRAY_LEN(files), err);
 }

@@ -10,14 +10,22 @@
     repo(w, NAME)       make w.dir/NAME a repository with one commit; its hash
     rows(w)             {name: row} of `ext list --json`
     offers(TEXT)        argument lists of the `zotbox ext allow` lines in TEXT
+    on_terminal(w, ARGS, *ANSWERS)      (exit status, output) of zotbox on a
+                        terminal; each [y/N] gets the next of the answers
 """
 import hashlib
 import json
 import os
+import pty
 import re
+import select
 import shlex
+import signal
 import stat
 import subprocess
+import time
+
+from zbtest import ZOTBOX
 
 HELLO = 'hello(%r, "tools"); tool("t"); ready(); ' \
         'serve(tool_call=lambda f: text(f["id"], "pong"))'
@@ -83,3 +91,26 @@ def rows(w, **kw):
 def offers(text):
     return [shlex.split(line)[1:] for line in
             re.findall(r"zotbox ext allow .*", text)]
+
+
+def on_terminal(w, args, *answers, seconds=30, meanwhile=None):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(ZOTBOX, ["zotbox", *args], w.env)
+    out, end, given = b"", time.time() + seconds, 0
+    while time.time() < end:
+        if select.select([fd], [], [], 0.2)[0]:
+            try:
+                out += os.read(fd, 4096)
+            except OSError:
+                break
+        if out.count(b"[y/N]") > given and given < len(answers):
+            if meanwhile:
+                meanwhile()
+            os.write(fd, answers[given])
+            given += 1
+    else:
+        os.kill(pid, signal.SIGKILL)
+    rc = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(fd)
+    return rc, out.decode("utf-8", "backslashreplace")

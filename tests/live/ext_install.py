@@ -683,25 +683,6 @@ def strange(w):
     w.check(r.secs < 20, "in time")
 
 
-def on_terminal(w, args, answer):
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(ZOTBOX, ["zotbox", *args], w.env)
-    out, end, sent = b"", time.time() + 20, False
-    while time.time() < end:
-        if select.select([fd], [], [], 0.2)[0]:
-            try:
-                out += os.read(fd, 4096)
-            except OSError:
-                break
-        if b"[y/N]" in out and not sent:
-            sent = True
-            os.write(fd, answer)
-    rc = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    os.close(fd)
-    return rc, out.decode()
-
-
 @test("standard asks on a terminal", seconds=60)
 def asks(w):
     d = hello(w, "at", files={"permissions.json": json.dumps(

@@ -3,12 +3,9 @@
 was approved, wherever it is started from."""
 import json
 import os
-import pty
-import select
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
 from zbtest import *
@@ -224,23 +221,9 @@ def scopes(w):
 def question(w):
     d = local(w, "qu", manifest={"args": ["\x1b[31mx"]})
     for answer, rc in ((b"n\n", 3), (b"\n", 3), (b"y\n", 0)):
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execve(ZOTBOX, ["zotbox", "ext", "trust", d], w.env)
-        out, end, sent = b"", time.time() + 20, False
-        while time.time() < end:
-            if select.select([fd], [], [], 0.2)[0]:
-                try:
-                    out += os.read(fd, 4096)
-                except OSError:
-                    break
-            if b"[y/N]" in out and not sent:
-                sent = True
-                os.write(fd, answer)
-        got = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        os.close(fd)
+        got, out = on_terminal(w, ["ext", "trust", d], answer)
         w.equal(got, rc, "%r" % answer, out)
-        w.check(b"\x1b" not in out, "what the manifest says is escaped")
+        w.check("\x1b" not in out, "what the manifest says is escaped")
 
 
 @test("the files are changed while they are looked at", needs="sandbox",
@@ -248,17 +231,12 @@ def question(w):
 def meanwhile(w):
     """What was shown is what is approved, not what is there by then."""
     d = local(w, "mw")
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(ZOTBOX, ["zotbox", "ext", "trust", d], w.env)
-    out, end = b"", time.time() + 20
-    while b"[y/N]" not in out and time.time() < end:
-        out += os.read(fd, 4096)
-    with open(d + "/main.py", "a") as f:
-        f.write("# evil\n")
-    os.write(fd, b"y\n")
-    w.equal(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "trusted")
-    os.close(fd)
+
+    def change():
+        with open(d + "/main.py", "a") as f:
+            f.write("# evil\n")
+    rc, out = on_terminal(w, ["ext", "trust", d], b"y\n", meanwhile=change)
+    w.equal(rc, 0, "trusted", out)
     refused(w, d, "changed main.py", what="the other file")
 
 

@@ -3,12 +3,9 @@
 place of the old whole or not at all."""
 import json
 import os
-import pty
-import select
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
 from zbtest import *
@@ -104,23 +101,6 @@ def from_path(w):
 @test("the question", needs="sandbox", seconds=120)
 def question(w):
     asks = {"zotbox": 1, "env": {"pass": ["NEW"]}}
-
-    def on_terminal(*answer):
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execve(ZOTBOX, ["zotbox", "ext", "update", "qu"], w.env)
-        out, end, todo = b"", time.time() + 30, list(answer)
-        while time.time() < end:
-            if select.select([fd], [], [], 0.2)[0]:
-                try:
-                    out += os.read(fd, 4096)
-                except OSError:
-                    break
-            if out.count(b"[y/N]") > len(answer) - len(todo) and todo:
-                os.write(fd, todo.pop(0))
-        rc = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        os.close(fd)
-        return rc, out.decode()
     for answer, rc, code, granted in (
             ([b"n\n"], 3, "one", {}), ([b"\n"], 3, "one", {}),
             ([b"\x03"], 130, "one", {}), ([b"y\n", b"n\n"], 0, "two", {}),
@@ -129,7 +109,7 @@ def question(w):
         w.install("qu")
         before = left(snapshot(w))
         version(w, "qu", "two", files={"permissions.json": json.dumps(asks)})
-        got, out = on_terminal(*answer)
+        got, out = on_terminal(w, ["ext", "update", "qu"], *answer)
         what = repr(answer)
         w.equal(got, rc, what + ": exit", out)
         if rc:
@@ -203,7 +183,7 @@ def not_taken(w):
              lambda: os.symlink("/etc/passwd", w.path("no/k"))),
             ("no program", 2, "./none",
              lambda: version(w, "no", "", manifest={"exec": "./none"})),
-            ("its source is gone", 2, "not a path or git URL",
+            ("its source is gone", 2, w.path("no"),
              lambda: shutil.rmtree(w.path("no")))):
         version(w, "no", "two")
         make()
