@@ -371,14 +371,14 @@ CARVED = [
       L("fs.read", "{env}.links", asked="{tmp}-race"),
       control=["race-links", "200000", "{twin}/race", "{ok}", "{env}.links"], lone=True),
     A("chmod of .env by /proc/self/fd", ["mode-by-descriptor", "{env}.mode"],
-      "EACCES", Fact(["chmod", "{env}.mode"], "no EROFS"),
+      "EROFS", Fact(["chmod", "{env}.mode"], "no EROFS"),
       L("fs.meta", "{env}.mode", floor="mount"),
       control=["mode-by-descriptor", "{twin}/x-mode"]),
     A("times of .env by /proc/self/fd", ["time-by-descriptor", "{env}.time"],
-      "EACCES", L("fs.meta", "{env}.time"),
+      "EROFS", L("fs.meta", "{env}.time"),
       control=["time-by-descriptor", "{twin}/x-time"]),
     A("owner of .env by /proc/self/fd",
-      ["owner-by-descriptor", "{env}.owner"], "EACCES",
+      ["owner-by-descriptor", "{env}.owner"], "EROFS",
       L("fs.meta", "{env}.owner"),
       control=["owner-by-descriptor", "{twin}/x-owner"]),
     A("an attribute of .env", ["read-attribute", "{env}.attribute"],
@@ -445,7 +445,7 @@ GRANTED = [
       ["reopen-write", "{docs}/note"], "EROFS|EACCES", read_only("{docs}"),
       control=["reopen-write", "{twin}/x-again"]),
     A("mode by /proc/self/fd", ["mode-by-descriptor", "{docs}/note"],
-      "EACCES", L("fs.meta", "{docs}/note"),
+      "EROFS", L("fs.meta", "{docs}/note"),
       control=["mode-by-descriptor", "{twin}/x-mode2"]),
     A("mode by an open descriptor", ["mode-of-open-file", "{docs}/note"],
       "EROFS", L("fs.meta", "{docs}/note"),
@@ -485,4 +485,101 @@ GRANTED = [
     A("mount moved by rename, the grant", ["rename", "{docs}", "{home}/d2"],
       "EBUSY|EACCES|EXDEV", Fact(["mount-point", "{docs}"], "ok yes"),
       control=["rename", "{twin}/docs", "{twin}/d2"]),
+]
+
+
+# What a sandbox must withstand that may write to the project: the broker makes
+# every change there. {work}: a directory of the project that is its own.
+def plants(target, *errno, op="fs.create", moved="fs.rename"):
+    """Every way to make @target."""
+    t = "{project}/" + target
+    twin = "{twin}/x." + target.replace("/", "-")
+    e = errno[0] if errno else "EACCES"
+    out = []
+    for how, act, record in (
+            ("mkdir", ["mkdir", t], op), ("open", ["create", t], op),
+            ("rename", ["plant-by-rename", "{work}", t], moved),
+            ("a directory renamed", ["plant-by-directory", "{work}", t],
+             moved),
+            ("link", ["plant-by-link", "{work}", t], op),
+            ("a nameless file linked", ["plant-by-nameless", "{work}", t],
+             op),
+            ("a nameless file linked by its descriptor",
+             ["plant-by-empty-path", "{work}", t], op),
+            ("symlink", ["plant-by-symlink", "{work}", t, "hooks"], op),
+            ("a hard link of a symlink",
+             ["plant-by-linked-link", "{work}", t, "hooks"], op),
+            ("a symlink renamed",
+             ["plant-by-renamed-link", "{work}", t, "hooks"], moved),
+            ("a socket", ["plant-by-socket", "{work}", t], op)):
+        control = [x.replace("{work}", "{twin}") if x != t
+                   else twin + "." + how.replace(" ", "-") for x in act]
+        out.append(A("plant %s: %s" % (target, how), act, e,
+                     L(record, t, errno="EACCES"), control=control,
+                     refused="ENOENT|EOPNOTSUPP" if "nameless" in how
+                     else "ENAMETOOLONG" if how == "a socket" else ""))
+    return out
+
+
+def changes(target):
+    """Every way to change the file @target, which may be read."""
+    t = "{project}/" + target
+    rows = (
+        ("append", ["append", t], "fs.write", "append"),
+        ("truncate", ["truncate", t], "fs.write", "truncate"),
+        ("remove", ["remove", t], "fs.delete", "remove"),
+        ("rename over it", ["plant-by-rename", "{work}", t], "fs.rename", ""),
+        ("change places", ["plant-by-exchange", "{work}", t], "fs.rename",
+         ""),
+        ("take it away", ["rename", t, "{work}/taken"], "fs.rename", ""),
+        ("write it by a hard link", ["write-through-a-name", "{work}", t],
+         "fs.write", ""),
+        ("mode", ["chmod", t], "fs.meta", "chmod"),
+        ("mode by /proc/self/fd", ["mode-by-descriptor", t], "fs.meta", ""),
+        ("mode by an open descriptor", ["mode-of-open-file", t], "fs.meta",
+         ""),
+        ("times by /proc/self/fd", ["time-by-descriptor", t], "fs.meta", ""),
+        ("attributes by an open descriptor", ["xattr-by-descriptor", t],
+         "fs.meta", ""))
+    return [A("change %s: %s" % (target, how), act, "EACCES",
+              L(op, t, errno="EACCES"),
+              control=[x.replace("{work}", "{twin}") if x != t
+                       else "{twin}/x-%s-%d" % (target.strip(".").replace(
+                           "/", "-"), i) for x in act],
+              refused="EOPNOTSUPP" if "attributes" in how else "")
+            for i, (how, act, op, _) in enumerate(rows)]
+
+
+WRITABLE = plants("src/.git") + plants(".git/pre-push") + \
+    plants("src/.envrc") + \
+    plants(".zot/extensions") + plants(".vscode/tasks.json") + \
+    plants(".Claude") + plants("new.pem") + changes(".git/config") + [
+    A("a name of another: .zot with extensions in it",
+      ["plant-below", "{work}", "{project}/src/.zot", "extensions"], "EXDEV",
+      L("fs.rename", "{project}/src/.zot", errno="EXDEV"),
+      control=["plant-below", "{twin}", "{twin}/zot", "extensions"]),
+    A("a link of that name", ["plant-by-symlink", "{work}",
+                              "{project}/src/.zot", "extensions"], "EACCES",
+      L("fs.create", "{project}/src/.zot"),
+      control=["plant-by-symlink", "{twin}", "{twin}/zot2", "extensions"]),
+    A("a repository moved with its hooks",
+      ["rename", "{project}/lib", "{project}/lib2"], "EXDEV",
+      L("fs.rename", "{project}/lib"),
+      control=["rename", "{twin}/tree/below", "{twin}/tree/beside"]),
+    A("a file of another mount", ["rename", "{work}", "{tmp}-w"], "EXDEV",
+      Fact(["mkdir", "{tmp}-own"], "ok"), control=None,
+      no_control="there is one mount outside"),
+    A("a set-user-id file in the project", ["make-set-id", "{work}/set-id"],
+      "EPERM", L("fs.meta", "{work}/set-id", errno="EPERM"),
+      control=["make-set-id", "{twin}/set-id2"]),
+    A("a device in the project", ["make-device", "{work}/node"],
+      "EACCES|EPERM", Fact(["mkdir", "{tmp}-own2"], "ok"),
+      control=["make-device", "{twin}/node2"], refused="EPERM"),
+    A("a name of the project's run", ["run", "{project}/tool.sh"], "EACCES",
+      L("fs.exec", "{project}/tool.sh")),
+    A("a race for a name", ["race-plant", "10000", "{work}/.claudx",
+                            "{work}/.claude"], "EACCES",
+      L("fs.create", "{work}/.claude"),
+      control=["race-plant", "200000", "{twin}/.claudx", "{twin}/.claude"],
+      lone=True),
 ]

@@ -31,7 +31,8 @@
 #define LINE_MAX_IN 65536
 
 static const struct act *const tables[] = {
-	acts_files, acts_meta, acts_process, acts_kernel, acts_net, acts_facts,
+	acts_files, acts_meta,	acts_process, acts_kernel,
+	acts_net,   acts_facts, acts_plant,
 };
 
 void say(struct say *s, const char *fmt, ...)

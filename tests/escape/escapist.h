@@ -26,7 +26,7 @@ struct act {
 };
 
 extern const struct act acts_files[], acts_meta[], acts_process[],
-	acts_kernel[], acts_net[], acts_facts[];
+	acts_kernel[], acts_net[], acts_facts[], acts_plant[];
 
 /* What every planted secret starts with. */
 #define SECRET "S3CRET"

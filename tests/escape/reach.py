@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from attempts import ALWAYS, CARVED, GRANTED, STRICT
+from attempts import ALWAYS, CARVED, GRANTED, STRICT, WRITABLE
 from field import *
 from zbtest import main, test
 
@@ -45,6 +45,27 @@ def granted(w):
                              "--scope", scope),
                     ["ok S3CRET-ATTRIBUTE", "ok"],
                     "attributes of what is granted can be read")
+    finally:
+        f.close()
+
+
+@test("the project granted for writing", needs="sandbox", seconds=120)
+def writable(w):
+    f = Field(w)
+    try:
+        for rel in (".git/config", ".vscode/settings.json", "lib/.git/HEAD",
+                    "w/.keep"):
+            w.write("home/work/app/" + rel, "S3CRET-HOST\n")
+        os.mkdir(w.project + "/.zot")
+        if HAS_ATTRIBUTES:
+            os.setxattr(w.project + "/.git/config", "user.zb", b"S3CRET")
+        scope = w.scope("esc", {"extends": "standard",
+                                "fs": {"write": ["${project}"]}})
+        reads = [a for a in CARVED if a.act[0] in (
+            "read", "read-at", "chdir-read", "through-symlink",
+            "reopen-read")]
+        judge(f, reads + WRITABLE, "--scope", scope,
+              work=(w.project + "/w", w.project + "/w/set-id"))
     finally:
         f.close()
 
