@@ -126,7 +126,7 @@ static char *copy(struct zb_mediator *m, const char *s)
 
 #define ASKED_MAX 120
 
-void zb_med_refuse(struct zb_mediator *m, const struct zb_refusal *r)
+void zb_med_refuse(struct zb_mediator *m, const struct zb_med_refusal *r)
 {
 	struct zb_med_out *o = m->out;
 	struct zb_denial *d;
@@ -196,7 +196,7 @@ bool zb_med_verb(struct zb_mediator *m, enum zb_verb v, const char *name,
 		rule = zb_strf("%s: protocol.%s is false", file,
 			       zb_verb_name(v));
 	m->oom |= !key || !rule;
-	zb_med_refuse(m, &(struct zb_refusal){
+	zb_med_refuse(m, &(struct zb_med_refusal){
 				 .op = ZB_OP_PROTO,
 				 .detail = zb_verb_name(v),
 				 .asked = asked,
@@ -313,11 +313,12 @@ void zb_med_spend(struct zb_mediator *m)
 		 " (bucket of %d); reading waits, nothing is dropped",
 		 file ? file : "limits", m->frames_per_second, ZB_MED_BUCKET);
 	snprintf(value, sizeof(value), "%" PRIu64, m->frames_per_second * 2);
-	zb_med_refuse(m, &(struct zb_refusal){.op = ZB_OP_LIMIT,
-					      .detail = "frames",
-					      .rule = rule,
-					      .key = "limits.frames_per_second",
-					      .value = value});
+	zb_med_refuse(
+		m, &(struct zb_med_refusal){.op = ZB_OP_LIMIT,
+					    .detail = "frames",
+					    .rule = rule,
+					    .key = "limits.frames_per_second",
+					    .value = value});
 }
 
 int64_t zb_mediator_hold_ms(struct zb_mediator *m, int64_t now_ms)
@@ -356,11 +357,11 @@ bool zb_med_submit_budget(struct zb_mediator *m)
 		 " a minute for those that answer no command of the user",
 		 l->origin.file ? l->origin.file : "limits", most);
 	snprintf(value, sizeof(value), "%" PRIu64, most ? most * 2 : 20);
-	zb_med_refuse(m, &(struct zb_refusal){.op = ZB_OP_LIMIT,
-					      .detail = "submits",
-					      .rule = rule,
-					      .key = "limits.submits",
-					      .value = value});
+	zb_med_refuse(m, &(struct zb_med_refusal){.op = ZB_OP_LIMIT,
+						  .detail = "submits",
+						  .rule = rule,
+						  .key = "limits.submits",
+						  .value = value});
 	return false;
 }
 
@@ -605,7 +606,7 @@ static void unknown_type(struct zb_mediator *m)
 	if (zb_med_once(m, "type %s", shown))
 		zb_med_log(m, "unknown frame type \"%s\"; ignored", shown);
 	zb_med_refuse(m,
-		      &(struct zb_refusal){
+		      &(struct zb_med_refusal){
 			      .op = ZB_OP_PROTO,
 			      .detail = plain ? zb_buf_str(&m->raw) : "frame",
 			      .asked = m->line,
@@ -694,7 +695,7 @@ static void refuse_length(struct zb_mediator *m, uint64_t total)
 		 file ? file : "limits", m->frame_bytes);
 	snprintf(most, sizeof(most), "%u", ZB_FRAME_MAX);
 	zb_med_refuse(
-		m, &(struct zb_refusal){
+		m, &(struct zb_med_refusal){
 			   .op = ZB_OP_LIMIT,
 			   .detail = "frame_bytes",
 			   .asked = asked,

@@ -131,7 +131,7 @@ static void on_open_panel(struct zb_mediator *m, struct zb_view *v)
 			sw->origin.file ? sw->origin.file : "scope");
 
 		m->oom |= !rule;
-		zb_med_refuse(m, &(struct zb_refusal){
+		zb_med_refuse(m, &(struct zb_med_refusal){
 					 .op = ZB_OP_PROTO,
 					 .detail = zb_verb_name(ZB_VERB_PANELS),
 					 .asked = id,

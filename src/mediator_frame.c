@@ -53,7 +53,7 @@ void zb_med_smuggled(struct zb_mediator *m, const struct zb_frame_row *row,
 	}
 	zb_med_log(m, "%s", rule);
 	zb_med_refuse(
-		m, &(struct zb_refusal){
+		m, &(struct zb_med_refusal){
 			   .op = ZB_OP_PROTO,
 			   .detail = verb ? zb_verb_name(row->verb) : "frame",
 			   .asked = m->line,
@@ -544,7 +544,7 @@ static void note_controls(struct zb_mediator *m, const struct zb_frame_row *row,
 	snprintf(target, sizeof(target), "%s.%s", row->type, f->name);
 	zb_med_log(m, "%s: control characters taken out", target);
 	zb_med_refuse(m,
-		      &(struct zb_refusal){
+		      &(struct zb_med_refusal){
 			      .op = ZB_OP_PROTO,
 			      .detail = row->verb == ZB_VERB_COUNT
 						? "frame"
@@ -739,7 +739,7 @@ static void unknown_field(struct zb_mediator *m, const struct zb_frame_row *row,
 	snprintf(rule, sizeof(rule), "a %s has no field \"%s\"; cut out",
 		 shape->what, shown);
 	zb_med_log(m, "%s: unknown field \"%s\" cut out", shape->what, shown);
-	zb_med_refuse(m, &(struct zb_refusal){
+	zb_med_refuse(m, &(struct zb_med_refusal){
 				 .op = ZB_OP_PROTO,
 				 .detail = row->verb == ZB_VERB_COUNT
 						   ? "frame"

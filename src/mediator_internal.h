@@ -75,7 +75,7 @@ struct zb_view {
 
 /* What was refused, for a record. NULL where absent. @key and @value: what to
  * grant; without a key @why_not says why none helps. */
-struct zb_refusal {
+struct zb_med_refusal {
 	enum zb_op op;
 	const char *detail;
 	const char *asked;
@@ -89,7 +89,7 @@ struct zb_refusal {
 /* ---- mediator.c ---- */
 
 /* Add a record to the output. */
-void zb_med_refuse(struct zb_mediator *m, const struct zb_refusal *r);
+void zb_med_refuse(struct zb_mediator *m, const struct zb_med_refusal *r);
 /* A line for the log. */
 void zb_med_log(struct zb_mediator *m, const char *fmt, ...) ZB_PRINTF(2, 3);
 /* True the first time that this text comes (of at most ZB_MED_SEEN; then

@@ -93,7 +93,7 @@ static void refuse_command(struct zb_mediator *m)
 
 	snprintf(rule, sizeof(rule), "command not registered: %s", why);
 	zb_med_log(m, "command \"%s\" not registered: %s", shown, why);
-	zb_med_refuse(m, &(struct zb_refusal){
+	zb_med_refuse(m, &(struct zb_med_refusal){
 				 .op = ZB_OP_PROTO,
 				 .detail = zb_verb_name(ZB_VERB_COMMANDS),
 				 .asked = zb_buf_str(&m->raw),
@@ -162,7 +162,7 @@ static void refuse_tool(struct zb_mediator *m, const char *name,
 
 	snprintf(rule, sizeof(rule), "tool not registered: %s", why);
 	zb_med_log(m, "tool \"%s\" not registered: %s", shown, why);
-	zb_med_refuse(m, &(struct zb_refusal){
+	zb_med_refuse(m, &(struct zb_med_refusal){
 				 .op = ZB_OP_PROTO,
 				 .detail = zb_verb_name(ZB_VERB_TOOLS),
 				 .asked = name,
@@ -472,7 +472,7 @@ void zb_med_refuse_intercept(struct zb_mediator *m, const char *event,
 	else
 		rule = zb_strf("no scope grants protocol.intercept.%s", event);
 	m->oom |= !key || !target || !rule;
-	zb_med_refuse(m, &(struct zb_refusal){
+	zb_med_refuse(m, &(struct zb_med_refusal){
 				 .op = ZB_OP_PROTO,
 				 .detail = zb_verb_name(ZB_VERB_INTERCEPT),
 				 .asked = event,

@@ -160,7 +160,7 @@ static void refuse_text(struct zb_mediator *m, enum zb_verb verb,
 			const char *target, const char *rule,
 			const char *why_not)
 {
-	zb_med_refuse(m, &(struct zb_refusal){
+	zb_med_refuse(m, &(struct zb_med_refusal){
 				 .op = ZB_OP_PROTO,
 				 .detail = zb_verb_name(verb),
 				 .asked = zb_buf_str(&m->clean),

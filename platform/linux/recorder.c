@@ -207,12 +207,44 @@ static bool has_abstract(const char *name)
 	return false;
 }
 
-/* Is @n a denial, after the host was asked? May turn it into fs.write. */
+static bool may_write(const struct zb_jail_walk *w)
+{
+	return w->exists && w->dir >= 0 && may(w->dir, w->name, W_OK, 0);
+}
+
+/* What the host has at @w, as question @ask wants to know it. */
+static bool host_says(enum zb_ask ask, const struct zb_jail_walk *w)
+{
+	switch (ask) {
+	case ZB_ASK_EXISTS:
+	case ZB_ASK_NAME:
+		return w->exists;
+	case ZB_ASK_PROGRAM:
+		return is_program(w);
+	case ZB_ASK_WRITE:
+		return may_write(w);
+	case ZB_ASK_OPEN:
+		return w->exists || may_change(w);
+	case ZB_ASK_CREATE:
+		return may_change(w);
+	case ZB_ASK_REMOVE:
+		return w->exists && may_change(w);
+	case ZB_ASK_OWNER:
+		return is_owner(w);
+	case ZB_ASK_NOTHING:
+	case ZB_ASK_ABSTRACT:
+		break;
+	}
+	return false;
+}
+
+/* Is @n a denial, after the host was asked? *@changed: it is one of
+ * fs.write. */
 static bool ask(const struct zb_recorder *r, struct zb_note *n, bool *changed)
 {
 	bool follow = n->ask != ZB_ASK_NAME && n->ask != ZB_ASK_REMOVE;
 	struct zb_jail_walk w;
-	bool yes = false;
+	bool yes;
 
 	*changed = false;
 	if (n->ask == ZB_ASK_NOTHING)
@@ -222,34 +254,8 @@ static bool ask(const struct zb_recorder *r, struct zb_note *n, bool *changed)
 	if (!n->d.target)
 		return false;
 	zb_host_walk(r->host, n->d.target, follow, &w);
-	switch (n->ask) {
-	case ZB_ASK_EXISTS:
-	case ZB_ASK_NAME:
-		yes = w.exists;
-		break;
-	case ZB_ASK_PROGRAM:
-		yes = is_program(&w);
-		break;
-	case ZB_ASK_WRITE:
-		yes = w.exists && w.dir >= 0 && may(w.dir, w.name, W_OK, 0);
-		break;
-	case ZB_ASK_OPEN:
-		*changed = w.exists;
-		yes = w.exists || may_change(&w);
-		break;
-	case ZB_ASK_CREATE:
-		yes = may_change(&w);
-		break;
-	case ZB_ASK_REMOVE:
-		yes = w.exists && may_change(&w);
-		break;
-	case ZB_ASK_OWNER:
-		yes = is_owner(&w);
-		break;
-	case ZB_ASK_NOTHING:
-	case ZB_ASK_ABSTRACT:
-		break;
-	}
+	yes = host_says(n->ask, &w);
+	*changed = n->ask == ZB_ASK_OPEN && w.exists;
 	/* A stranger's tree may hold a link that makes ~/.ssh/id look like
 	 * one of its own files. */
 	if (yes && w.exists && strcmp(w.path, n->d.target) != 0)
