@@ -151,7 +151,7 @@ static const char doctor_more[] =
 
 static const char allow_more[] =
 	"KEY and VALUE as in a scope file:\n"
-	"fs.read PATH, fs.write FILE, fs.exec PROGRAM, fs.deny PATTERN; "
+	"fs.read PATH, fs.write PATH, fs.exec PROGRAM, fs.deny PATTERN; "
 	"absolute, ~/..., or with ${project}\n"
 	"env.pass VARIABLE\n"
 	"protocol.events EVENT, protocol.intercept.EVENT block, "
