@@ -60,12 +60,13 @@ class Console:
             self.p.wait(10)
             self.reader.join(5)
         except subprocess.TimeoutExpired:
-            return False
+            return "does not end"
         finally:
             self.err.seek(0)
             self.said = self.err.read().decode("utf-8", "backslashreplace")
             self.err.close()
-        return True
+        # 2 to 4: nothing could start, by what is wrong with the first.
+        return suite.bad_end(self.p.returncode, range(5), self.said)
 
     def log(self, w, ext):
         return w.log(ext)

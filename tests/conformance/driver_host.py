@@ -313,12 +313,12 @@ class Host:
             self.p.wait(10)
             self.reader.join(5)
         except subprocess.TimeoutExpired:
-            return False
+            return "does not end"
         finally:
             self.err.seek(0)
             self.said = self.err.read().decode("utf-8", "backslashreplace")
             self.err.close()
-        return True
+        return suite.bad_end(self.p.returncode, (0,), self.said)
 
     def log(self, w, ext):
         return w.log(ext)

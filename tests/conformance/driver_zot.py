@@ -134,12 +134,13 @@ class Zot:
         try:
             self.p.wait(15)
         except subprocess.TimeoutExpired:
-            return False
+            return "does not end"
         finally:
             self.model.close()
         for r in self.readers:
             r.join(5)
-        return True
+        return "" if self.p.returncode == 0 else \
+            "ended with %s" % self.p.returncode
 
     def log(self, w, ext):
         return w.log(ext)

@@ -189,6 +189,8 @@ class Wrong(Console):
     def stop(self):
         if self.mistake == "nobody is told to end":
             self.p.kill()
+            super().stop()
+            return ""       # that it was killed is not what is to be seen
         return super().stop()
 
 

@@ -9,7 +9,7 @@ A driver is a class:
     do(line)            the client does something: a verb of README.md
     next(seconds)       what reached the client next: (extension, type, object),
                         None when there is nothing in time or it is over
-    stop()              end it in good manner; False if it does not end
+    stop()              end it in good manner; what is wrong with its end, ""
     log(w, ext)         text of that extension's log
 
 run(ROW, DRIVER) gives what is wrong, a list of texts; main(DRIVER CLASS) is
@@ -51,6 +51,15 @@ def put_extensions(w, row, spoil=None):
              "enabled": True}, **row.manifests[name])))
         assert os.path.exists(main)
     return dirs
+
+
+def bad_end(status, good, said):
+    """What is wrong with the end of one of our programs, ""."""
+    if status not in good:
+        return "ended with %s" % status
+    if "Sanitizer" in said or "runtime error:" in said:
+        return "a sanitizer found something"
+    return ""
 
 
 class Play:
@@ -119,8 +128,9 @@ class Play:
         return True
 
     def end(self, w):
-        if not self.driver.stop():
-            self.wrong.append("the host does not end")
+        fault = self.driver.stop()
+        if fault:
+            self.wrong.append("the host: " + fault)
         while not self.wrong:
             line = self.next(0)
             if line is None:
