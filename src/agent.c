@@ -497,6 +497,8 @@ static void keep_denials(struct member *m, struct zb_ledger *l)
 		zb_denial_done(&d[i]);
 	if (skip)
 		memmove(d, d + skip, (n - skip) * sizeof(*d));
+	for (size_t i = 0; i < n - skip; i++)
+		d[i].by_path = !m->target.name;
 	m->pub.denials = d;
 	m->pub.n_denials = n - skip;
 }

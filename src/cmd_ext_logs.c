@@ -113,10 +113,12 @@ static bool is_news(struct printed *p, const struct zb_denial *d)
 	return true;
 }
 
-static int print_record(const struct zb_denial *d, const struct view *v)
+static int print_record(struct zb_denial *d, const struct view *v)
 {
 	struct zb_buf line = {0};
 	int rc;
+
+	d->by_path = v->name[0] == '@';
 
 	if (v->json) {
 		zb_denial_json(d, &line);

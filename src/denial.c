@@ -660,12 +660,17 @@ static void add_remedy(struct zb_buf *out, const struct zb_denial *d)
 			    why ? why : "the extension has no plain name");
 		return;
 	}
-	zb_buf_adds(out, "to allow: zotbox ext allow ");
-	zb_text_shell_quote(out, d->ext);
-	zb_buf_addc(out, ' ');
+	zb_buf_adds(out, "to allow: ");
+	if (!d->by_path) {
+		zb_buf_adds(out, "zotbox ext allow ");
+		zb_text_shell_quote(out, d->ext);
+		zb_buf_addc(out, ' ');
+	}
 	zb_text_shell_quote(out, d->grant_key);
 	zb_buf_addc(out, ' ');
 	zb_text_shell_quote(out, d->grant_value);
+	if (d->by_path)
+		zb_buf_adds(out, " in its scope file (--scope)");
 }
 
 #define EXPOSED_SHOWN 3

@@ -27,6 +27,8 @@ struct zb_denial {
 	char *why_not;		       /* ...and why */
 	struct zb_strv exposes; /* what the grant opens as well: where links
 				   on the host lead */
+	bool by_path; /* of one that is run by its path: @ext may be the name
+			 of another that is installed. Not in JSON */
 	uint64_t count;
 	int64_t first_ms, last_ms; /* Unix time, milliseconds */
 };
@@ -52,6 +54,8 @@ int zb_denial_parse(struct zb_denial *out, const char *line, size_t len,
  * "denied fs.read ~/.ssh/id (python3.11, openat, x3): RULE; to allow: zotbox
  * ext allow weather fs.read ~/.ssh/id" or "...; cannot be granted: WHY"; before
  * the command "a grant opens ~/x; " for what it exposes.
+ * For one that is run by its path: "to allow: fs.read ~/.ssh/id in its scope
+ * file (--scope)", since `ext allow` is about installed ones.
  * No command is shown for a target that is not plain text, but "cannot be
  * granted by a copied command: the name holds control characters". @home
  * shortens paths below it to ~ (NULL: never). */

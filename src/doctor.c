@@ -159,6 +159,8 @@ static void last_session(struct zb_patient *p, const struct zb_store *store,
 				      &p->n_denials, &err))
 		zb_strv_addf(&p->warnings, "the ledger cannot be read: %s",
 			     err.msg);
+	for (size_t i = 0; i < p->n_denials; i++)
+		p->denials[i].by_path = !t->name;
 }
 
 /* How what zot starts bare is confined: the way back, if it was installed by

@@ -54,6 +54,7 @@ struct zb_ledger {
 	struct zb_ledger_file file;
 	struct zb_extlog log;
 	char *ext, *session, *home;
+	bool by_path; /* see struct zb_denial */
 	void (*on_first)(void *ctx, const struct zb_denial *d);
 	void *ctx;
 	struct kind *kinds[KINDS_MAX];
@@ -173,6 +174,7 @@ int zb_ledger_open(struct zb_ledger **out, const struct zb_ledger_config *cfg,
 	l->file.path = zb_ledger_path(cfg->logs_dir, file, "");
 	l->file.older = zb_ledger_path(cfg->logs_dir, file, ".1");
 	l->ext = zb_strdup(cfg->ext);
+	l->by_path = file[0] == '@';
 	l->session = zb_strdup(cfg->session);
 	l->home = zb_strdup(cfg->home);
 	l->on_first = cfg->on_first;
@@ -249,6 +251,7 @@ static void fill(const struct zb_ledger *l, struct zb_denial *d)
 
 	if (!d->ext)
 		d->ext = zb_strdup(l->ext);
+	d->by_path = l->by_path;
 	if (!d->session)
 		d->session = zb_strdup(l->session);
 	if (!d->count)

@@ -584,7 +584,9 @@ def load_errors(w):
     w.check(any(d["target"] == key for d in e["denials"]),
             "what it was denied", e)
     w.contains(e["error"], "exited with status 23 before hello", "in words")
-    w.contains(e["error"], "zotbox ext allow early fs.read", "and the remedy")
+    w.contains(e["error"], "to allow: fs.read ", "and the remedy, which is not "
+               "a grant for whoever is installed as that")
+    w.check("ext allow" not in e["error"], "no command for another", e)
     w.contains(e["error"], e["log"], "and the log")
     e = h.event("ext_load_error", "shot")
     w.equal(e.get("signal"), 15, "a signal", e)

@@ -287,6 +287,11 @@ def namesake(w):
     r = w.zotbox("ext", "logs", where)
     w.contains(r.out, "I am a namesake", "the log by its path")
     w.check("honest" not in r.out, "of nobody else", r)
+    r = w.zotbox("ext", "logs", where, "--denials")
+    w.contains(r.out, "to allow: fs.read ~/.ssh/id in its scope file "
+               "(--scope)", "what would allow it, to this one")
+    w.check("ext allow" not in r.out + c.err + w.zotbox(
+        "ext", "logs", where).out, "and no command that is for the other", r)
     r = w.zotbox("ext", "logs", where, "--json")
     w.equal([json.loads(x)["target"] for x in r.out.splitlines()], [key],
             "its denials by its path")

@@ -136,6 +136,14 @@ static void text_for_people(void **state)
 		"to allow: zotbox ext allow weather fs.read "
 		"~/.ssh/id_ed25519");
 	zb_buf_clear(&b);
+	/* its name may be another's */
+	d.by_path = true;
+	zb_denial_text(&d, "/home/u", &b);
+	assert_non_null(strstr(zb_buf_str(&b),
+			       "; to allow: fs.read ~/.ssh/id_ed25519 in its "
+			       "scope file (--scope)"));
+	d.by_path = false;
+	zb_buf_clear(&b);
 	for (int i = 0; i < 3; i++)
 		zb_strv_add(&d.exposes, "/x; to allow: id");
 	zb_denial_text(&d, "/home/u", &b);
