@@ -69,6 +69,8 @@ static const char *const fake_files[] = {
 	"/home/u/src/app/dangling>/not/there",
 	"/home/u/src/app/out>/home/u/.ssh/id_ed25519",
 	"/home/u/src/app/sock|",
+	"/home/u/src/linky/.zot>inner",
+	"/home/u/src/linky/inner/notes",
 	"/home/u/src/other/x.txt",
 	"/home/u/bin/mine",
 	"/home/u/.pyenv/versions/3.11/bin/python3",

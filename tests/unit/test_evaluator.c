@@ -29,6 +29,7 @@ static const struct {
 			 "\"read\":[\"${project}\"]}}"},
 	[6] = {"strict", "{\"fs\":{\"read\":[\"/tmp/work/p\"]}}"},
 	[7] = {"standard", "{\"fs\":{\"write\":[\"${project}\"]}}"},
+	[8] = {"strict", "{\"fs\":{\"write\":[\"~/src/linky\"]}}"},
 };
 
 #define A	ZB_ALLOW
@@ -348,6 +349,10 @@ static const struct row rows[] = {
 	{7, "fs.create", "/home/u/.git", "", B, 0, 0, NULL},
 	{7, "fs.create", "/home/u/.cache/x", "", A, 0, 0, NULL},
 	{7, "fs.create", "/tmp/x", "", A, 0, 0, NULL},
+	/* a name that is run, and is a link in what is granted */
+	{8, "fs.create", "/home/u/src/linky/inner/extensions", "", D, EACCES,
+	 LL, "-by its own name"},
+	{8, "fs.create", "/home/u/src/linky/inner/more", "", B, 0, 0, NULL},
 };
 
 static void make_plan(int chain, struct fake_setup *s, struct zb_plan *plan)
