@@ -586,10 +586,10 @@ class World:
             p.stdin.write(json.dumps(frame).encode() + b"\n")
             p.stdin.flush()
 
-        asked = False
+        asked = greeted = False
         while time.time() < end:
             if not select.select([p.stdout], [], [], 0.3)[0]:
-                if not asked:
+                if greeted and not asked:
                     asked = True
                     send(type="tool_call", id="1", name=tool, args=args or {})
                 continue
@@ -601,6 +601,7 @@ class World:
             except ValueError:
                 continue
             if f.get("type") == "hello":
+                greeted = True
                 send(type="hello_ack", protocol_version=1, zot_version="0",
                      provider="test", model="test", cwd=self.project,
                      extension_dir=d, data_dir=d)
