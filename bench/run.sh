@@ -91,6 +91,7 @@ for cpus in "" one-cpu; do
 done
 part "$build/bench-integrity" 20000 4000 5
 part "${PYTHON3:-python3}" "$src/bench/alive.py" 20 "$build/zotbox" wrap echo
+part "${PYTHON3:-python3}" "$src/bench/many.py" 100 "$build/zotbox"
 summary
 echo
 echo "load at the end $(cut -d' ' -f1-3 /proc/loadavg)"

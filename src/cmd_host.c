@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define TOKEN_NAME  "ZOTBOX_HOST_TOKEN"
@@ -428,6 +429,18 @@ static int take_token(struct zb_host_server *h, struct zb_error *err)
 	return h->token ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
 }
 
+/* An extension takes some twenty descriptors of ours, and the usual limit is
+ * 1024. What an extension itself may open is in its scope. */
+static void allow_many(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= l.rlim_max)
+		return;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
 static int open_all(struct zb_host_server *h, struct zb_error *err)
 {
 	const char *cwd = h->args->opt[O_CWD];
@@ -487,6 +500,7 @@ int zb_cmd_host(const struct zb_args *a)
 		return zb_cmd_fail(&err);
 	}
 	h->args = a;
+	allow_many();
 	init_handles(h);
 	rc = open_all(h, &err);
 	if (rc) {

@@ -1,6 +1,7 @@
 """zbhost - one `zotbox host` and its client, for the live tests.
 
-    h = Host(w, "./e", "./f", policy="strict", env={}, cwd=None, more=())
+    h = Host(w, "./e", "./f", policy="strict", env={}, cwd=None, more=(),
+             before=None)               before: called in the new process
         "./e" is w.dir/e, given with --ext. Every line it writes is checked
         against policies/host-api.schema.json when it is read, and what is
         sent too; h.faults collects what is wrong with them.
@@ -55,7 +56,8 @@ def data(reply):
 
 
 class Host:
-    def __init__(self, w, *exts, policy=None, env=None, cwd=None, more=()):
+    def __init__(self, w, *exts, policy=None, env=None, cwd=None, more=(),
+                 before=None):
         args = [ZOTBOX, "host"]
         for e in exts:
             args += ["--ext", w.path(e[2:]) if e.startswith("./") else e]
@@ -70,7 +72,7 @@ class Host:
         self.p = w.spawn(args + list(more), stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=self.errfile,
                          cwd=cwd or w.project, env=dict(w.env, **(env or {})),
-                         bufsize=0)
+                         bufsize=0, preexec_fn=before)
 
     # -- lines --
 

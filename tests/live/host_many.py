@@ -72,6 +72,26 @@ def pipelined(w):
     w.equal(h.faults, [], "every line fits the schema")
 
 
+@test("more than the usual limit of descriptors allows", needs="sandbox",
+      seconds=90)
+def descriptors(w):
+    import resource
+    names = ["e%d" % i for i in range(30)]
+    for n in names:
+        w.mkext(n, COUNT % (n, n, n))
+
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (
+            256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    h = Host(w, *["./" + n for n in names], before=lower)
+    w.check(h.ready(60), "all ready")
+    w.equal([e["error"] for e in h.events("ext_load_error")][:1], [],
+            "none is missing")
+    w.check(len(os.listdir("/proc/%d/fd" % h.p.pid)) > 256, "control: it is "
+            "more than the limit it was started with")
+    w.equal(h.shutdown(), 0, "exit", h.err)
+
+
 @test("late answers", needs="sandbox")
 def late(w):
     w.mkext("l", '''
