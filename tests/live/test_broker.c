@@ -77,6 +77,8 @@ static void fixtures(void)
 	box_file(box_path("proj/tool"), "#!/bin/sh\nexit 0\n", 0755);
 	box_file(box_path("proj/closed"), "x\n", 0000);
 	box_file(box_path("open/f"), "open\n", 0644);
+	box_file(box_path("open/run"), "#!/usr/bin/env true\n", 0755);
+	box_file(box_path("open/other"), "#!/usr/bin/env true\n", 0755);
 	box_file(box_path("hidden/k"), "SECRET\n", 0644);
 	box_file(box_path("elsewhere"), NULL, 0);
 	box_file(box_path("beside"), "SECRET\n", 0644);
@@ -99,6 +101,9 @@ static void plan(enum zb_ledger_mode mode)
 		->carved = true;
 	box_place(&box, ZB_PLACE_GRANT, box_path("open"), box_path("open"),
 		  BOX_READ, true);
+	box_place(&box, ZB_PLACE_GRANT, box_path("open/run"),
+		  box_path("open/run"), ZB_MAY_READ | ZB_MAY_EXEC, false)
+		->shown = true;
 	box_deny(&box, box_path("proj/**/.env*"));
 	box_deny(&box, box_path("proj/**/*.pem"));
 	box.plan.ledger = mode;
@@ -731,6 +736,31 @@ static void programs(void)
 	box_forget(&box);
 }
 
+/* It has no mount of its own, and is told from what is beside it. */
+static void a_program_in_a_place_for_reading(void)
+{
+	const char *other = box_path("open/other");
+	int e;
+
+	tap_ok(!access(other, X_OK), "control: outside both may be executed");
+	tap_ok(box_tell(&box, NULL, NULL, "run %s", box_path("open/run")) == 0,
+	       "a program granted in a place for reading runs");
+	box_forget(&box);
+	e = exec_error(other);
+	tap_ok(e == EACCES && box_denied(&box, ZB_OP_FS_EXEC, other),
+	       "the one beside it does not, and is recorded (%d)", e);
+	box_forget(&box);
+	tap_ok(reads(box_path("open/run"), "#!/usr/bin/env true") &&
+		       reads(other, "#!/usr/bin/env true") &&
+		       box_total(&box) == 0,
+	       "both are read, without a record");
+	open_in(box_path("open/run"), O_WRONLY, 0, &e);
+	tap_ok(e == EROFS, "neither is written (%d)", e);
+	open_in(other, O_WRONLY, 0, &e);
+	tap_ok(e == EROFS, "nor the other (%d)", e);
+	box_forget(&box);
+}
+
 static void dangerous(void)
 {
 	int e;
@@ -984,6 +1014,7 @@ int main(void)
 	metadata();
 	by_descriptor();
 	programs();
+	a_program_in_a_place_for_reading();
 	dangerous();
 	endurance();
 	undumpable();
