@@ -2,6 +2,8 @@
  * along, ask, and keep in mind exactly what was shown. */
 #include "cleanup.h"
 #include "cmd.h"
+#include "cmd_ask.h"
+#include "prepare.h"
 #include "text.h"
 #include "trust.h"
 
@@ -73,6 +75,30 @@ static int confirm(const struct zb_args *a, struct zb_error *err)
 	return zb_fail(err, ZB_EPOLICY, "%s stays untrusted", a->arg[0]);
 }
 
+/* What the next start would resolve to: does it start, what does it miss? */
+static void look_ahead(const struct zb_store *store, const char *dir)
+{
+	const struct zb_target t = {.path = dir};
+	struct zb_prepared p = {0};
+	struct zb_wishes w = {0};
+	struct zb_error err = {0};
+	int rc = zb_prepare(&p, store, &t, &err);
+
+	if (!rc)
+		rc = zb_wishes_list(&w, &p.requested, NULL, &err);
+	if (rc) {
+		zb_cmd_say("warning: as it is, it does not start: %s", err.msg);
+	} else if (w.n) {
+		zb_cmd_say("it asks for %zu thing%s that its policy does not "
+			   "grant; to grant some, write a scope file and say "
+			   "--policy FILE:",
+			   w.n, w.n == 1 ? "" : "s");
+		zb_cmd_wishes(store, NULL, &w);
+	}
+	zb_wishes_done(&w);
+	zb_prepared_done(&p);
+}
+
 static int trust(const struct zb_args *a, const struct zb_store *store,
 		 struct zb_error *err)
 {
@@ -95,6 +121,8 @@ static int trust(const struct zb_args *a, const struct zb_store *store,
 			zb_cmd_say("trusted %s, as it is now; plain zot starts "
 				   "it unconfined, trusted or not",
 				   dir);
+		if (!rc)
+			look_ahead(store, o.real);
 	}
 	zb_trust_offer_done(&o);
 	return rc;

@@ -11,7 +11,8 @@
     rows(w)             {name: row} of `ext list --json`
     offers(TEXT)        argument lists of the `zotbox ext allow` lines in TEXT
     on_terminal(w, ARGS, *ANSWERS)      (exit status, output) of zotbox on a
-                        terminal; each [y/N] gets the next of the answers
+                        terminal; each [y/N] gets the next of the answers,
+                        after meanwhile(); started(PID) is called first
 """
 import hashlib
 import json
@@ -93,10 +94,12 @@ def offers(text):
             re.findall(r"zotbox ext allow .*", text)]
 
 
-def on_terminal(w, args, *answers, seconds=30, meanwhile=None):
+def on_terminal(w, args, *answers, seconds=30, meanwhile=None, started=None):
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(ZOTBOX, ["zotbox", *args], w.env)
+    if started:
+        started(pid)
     out, end, given = b"", time.time() + seconds, 0
     while time.time() < end:
         if select.select([fd], [], [], 0.2)[0]:

@@ -2,9 +2,11 @@
 """zotbox ext install: from a path and from git, under a policy, over a scope;
 and everything that it refuses, after which nothing is there that was not there
 before."""
+import glob
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -151,6 +153,66 @@ def from_git(w):
         w.check(os.access(ext(w, "g", "main.py"), os.X_OK), "modes are kept")
         w.equal(w.zotbox("ext", "remove", "g", "-y").rc, 0, "removed")
     w.check(not os.path.exists(marker), "nothing ran")
+
+
+@test("over ssh, by a program that stands for it", needs="git", seconds=120)
+def over_ssh(w):
+    hello(w, "sh")
+    commit = repo(w, "sh")
+    git(w, "branch", "side/one", cwd=w.path("sh"))
+    log = w.path("ssh.log")
+    # What ssh would have the other machine run, here.
+    w.env["GIT_SSH_COMMAND"] = w.write(
+        "ssh", '#!/bin/sh\necho "$@" >> %s\n[ -t 0 ] && exit 9\n'
+        'for a; do last=$a; done\nexec sh -c "$last"\n' % log, 0o755)
+    w.env["GIT_SSH_VARIANT"] = "simple"
+    for source in ("ssh://me@host.example" + w.path("sh"),
+                   "me@host.example:" + w.path("sh"),
+                   "me@host.example:%s#side/one" % w.path("sh")):
+        r = w.zotbox("ext", "install", source)
+        w.equal(r.rc, 0, source, r)
+        lock = read_json(box(w, "sh", "lock.json"))
+        w.equal((lock["source"], lock["commit"]), (source, commit),
+                "source and commit")
+        w.equal(w.zotbox("ext", "update", "sh", "-y").rc, 0, "updates")
+        w.equal(w.zotbox("ext", "remove", "sh", "-y").rc, 0, "removed")
+    with open(log) as f:
+        text = f.read()
+    w.equal(text.count("host.example git-upload-pack"), 6,
+            "each clone asked that host, and nothing else", text)
+    w.env["GIT_SSH_COMMAND"] = "false"
+    refused(w, 1, "ssh that fails", "me@host.example:x",
+            text="git clone failed")
+
+
+@test("a huge tree shows how far it is", seconds=180)
+def huge(w):
+    d = hello(w, "hu")
+    for i in range(120):
+        os.makedirs(os.path.join(d, "p%d" % i))
+        for k in range(100):
+            open(os.path.join(d, "p%d/f%d" % (i, k)), "w").close()
+
+    def pause(pid):
+        """Copying takes over a second here, whatever the machine."""
+        end = time.time() + 30
+        while time.time() < end and not glob.glob(
+                box(w, "", ".stage-*/ext/p*")):
+            time.sleep(0.005)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(2.2)
+        os.kill(pid, signal.SIGCONT)
+    rc, out = on_terminal(w, ["ext", "install", d], seconds=120,
+                          started=pause)
+    w.equal(rc, 0, "12 000 files", out)
+    w.check(re.search(r"\r\d+ files, \d+ MB copied ", out),
+            "it says how far it is", out)
+    w.equal(len(read_json(box(w, "hu", "lock.json"))["files"]), 12003,
+            "all are in the lock")
+    r = w.zotbox("ext", "update", "hu")
+    w.equal(r.rc, 0, "and an update compares them", r)
+    w.check("files," not in r.err, "no line of progress without a terminal")
+    w.note("update: %.1f s" % r.secs)
 
 
 @test("a repository that would have its reader run something", needs="git")

@@ -217,6 +217,21 @@ def scopes(w):
     starts(w, d, "withheld", "untrust took what was granted")
 
 
+@test("what it asks for, and whether it would start", seconds=60)
+def ahead(w):
+    d = local(w, "ah", files={"permissions.json": json.dumps(
+        {"zotbox": 1, "fs": {"read": ["~"]}, "env": {"pass": ["A"]}})})
+    r = w.zotbox("ext", "trust", d, "-y")
+    w.equal(r.rc, 0, "trusted", r)
+    w.contains(r.err, "asks for 2 things that its policy does not grant")
+    w.contains(r.err, "your whole home directory", "in words")
+    w.contains(r.err, "--policy FILE", "and how to grant")
+    os.unlink(d + "/main.py")
+    r = w.zotbox("ext", "trust", d, "-y")
+    w.equal(r.rc, 0, "one without its program", r)
+    w.contains(r.err, "as it is, it does not start: ", "says so")
+
+
 @test("the question", seconds=60)
 def question(w):
     d = local(w, "qu", manifest={"args": ["\x1b[31mx"]})
