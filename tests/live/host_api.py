@@ -263,6 +263,59 @@ def submit(w):
     done(w, h)
 
 
+@test("slash commands of the agent, and frames of newer ones", needs="sandbox")
+def newer(w):
+    w.mkext("s", '''
+        hello("s", "commands", "tools", "call_tool", "tool_cancel")
+        cmd("c"); emit(type="register_tool", name="t", description="d",
+            schema={"type": "object"}, output_schema={"type": "object"},
+            namespace="n", exposure="direct", interactive=True)
+        emit(type="subscribe", events=["session_end", "nothing_yet"],
+             intercept=["before_agent_start"])
+        ready()
+        def c(f):
+            if f["args"] == "prompt":
+                emit(type="command_response", id=f["id"], action="tool_prompt",
+                     prompt="p", tool_name="bash", tool_args={"command": "id"})
+                return
+            for t in ("/compact", "/unjail", " /compact now"):
+                emit(type="submit_slash", text=t)
+            emit(type="call_tool", id="k", name="bash", args={"command": "id"})
+            emit(type="call_tool_cancel", id="k")
+            emit(type="status", key="k", text="t")
+            emit(type="command_response", id=f["id"], action="noop")
+        def t(f):
+            emit(type="tool_result", id=f["id"], structured_content={"a": 1},
+                 content=[{"type": "text", "text": "x", "format": "markdown"}])
+        serve(command_invoked=c, tool_call=t, tool_result=lambda f: note(
+            json.dumps(f)))
+    ''')
+    w.scope("g", {"extends": "strict", "protocol": {"slash": ["compact"],
+                                                    "events": ["nothing_yet"]}})
+    h = Host(w, "./s", policy=w.path("g.scope.json"), more=["--yes-i-mean-it"])
+    w.equal(data(h.ask("invoke", name="c", args="x")), {"action": "noop"},
+            "nothing of it breaks anything", h.seen)
+    w.equal([(e["text"], e["slash"]) for e in h.events("ext_submit")],
+            [("/compact", True), (" /compact now", True)],
+            "what is granted, at once", h.seen)
+    ops = sorted({e["denial"]["op"] for e in h.events("ext_denied")})
+    w.check("proto.slash" in ops and "proto.call_tool" in ops,
+            "what is not is refused and said", ops)
+    n = h.event("ext_notify", "s", 3)
+    w.check(n and json.loads(n["message"]).get("is_error"),
+            "a call_tool gets an answer", n)
+    r = data(h.ask("tool_call", name="t"))
+    w.equal(r["content"][0]["text"], "x", "a result of the newer kind", r)
+    r = data(h.ask("invoke", name="c", args="prompt"))
+    w.check(isinstance(r, dict) and "tool_name" not in r,
+            "tool_prompt runs nothing", r)
+    w.equal(data(h.ask("event", event="nothing_yet", sequence=1))["delivered"],
+            ["s"], "an event nobody knows yet", h.seen)
+    w.equal(data(h.ask("intercept", event="before_agent_start",
+                       system_prompt="p"))["block"], False, "an intercept too")
+    done(w, h)
+
+
 @test("submit without a grant", needs="sandbox")
 def no_submit(w):
     w.mkext("s", '''
