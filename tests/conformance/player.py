@@ -180,10 +180,10 @@ class Player:
         """A name that was heard, alone."""
         self.say(self.names[name].encode())
 
-    def do_hear(self, patterns):
+    def do_hear(self, patterns, seconds=DEADLINE):
         left = fill(patterns, self.names)
         while left:
-            f = self.frame(DEADLINE, left[0])
+            f = self.frame(seconds, left[0])
             if f is None:
                 self.wrong("nothing came; wanted %s" % json.dumps(left))
             for p in left:

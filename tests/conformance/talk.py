@@ -98,6 +98,9 @@ def ext_steps(name, verb, rest):
         return [["say", json.loads(rest)]]
     if verb in (">", ">*"):
         return [["hear", [json.loads(rest)]]]
+    if verb == "soon":
+        seconds, text = rest.split(None, 1)
+        return [["hear", [json.loads(text)], float(seconds)]]
     if verb == "hello":
         return up({"name": name})[:2]
     if verb == "up":
