@@ -2,7 +2,8 @@
  *
  *	wide	a grant that holds HOME replaces the private one
  *	merge	one place a path: the private one wins, rights add up
- *	carve	a grant into which a deny reaches, or which has a pattern
+ *	carve	a grant into which a deny reaches, or which has a pattern; into
+ *		one for writing some always reach
  *	drop	what a place around it shows anyway, with the same rights
  *	unfold	a small directory of the system becomes one of ours, with links
  *		and copies in it; one of a runtime only if no file is in it,
