@@ -10,10 +10,11 @@
 #include "turns.h"
 #include "wrap_pipe.h"
 
-#define ZB_HOST_OPEN  16384u /* requests that wait for an answer */
-#define ZB_HOST_HELD  1024u  /* of them: until all extensions are there */
-#define ZB_HOST_PANEL 64u    /* open panels */
-#define ZB_HOST_PLACE 4096u  /* results that activated tools */
+#define ZB_HOST_OPEN	   16384u /* requests that wait for an answer */
+#define ZB_HOST_HELD	   1024u  /* of them: until all extensions are there */
+#define ZB_HOST_HELD_BYTES ((size_t)64 << 20) /* of these */
+#define ZB_HOST_PANEL	   64u		      /* open panels */
+#define ZB_HOST_PLACE	   4096u	      /* results that activated tools */
 
 /* An extension that was found, whether it is started or not. */
 struct zb_host_entry {
@@ -39,6 +40,7 @@ struct zb_host_question {
 	struct zb_host_question *next;
 	struct zb_host_server *h;
 	struct zb_api_request q;
+	size_t bytes; /* of its line */
 	size_t member, stopped;
 };
 
@@ -75,7 +77,7 @@ struct zb_host_server {
 	struct zb_host_queue held;    /* until all extensions are there */
 	struct zb_host_queue reloads; /* likewise: answered then */
 	struct zb_host_queue denials; /* until the records are in */
-	size_t n_open;
+	size_t n_open, held_bytes;
 	struct zb_host_question *goodbye; /* the shutdown request */
 
 	bool greeted; /* a token was asked for and given, or none is needed */

@@ -317,7 +317,10 @@ static void on_response(void *ctx, const struct zb_agent_reply *r)
 static void do_invoke(struct zb_host_question *k)
 {
 	const char *name = k->q.text[ZB_API_NAME];
-	char *args = k->q.text[ZB_API_ARGS];
+	/* Ours, so that what is under way does not keep them; @k may be gone
+	 * when the call returns. */
+	zb_auto(free) char *own = zb_steal(&k->q.text[ZB_API_ARGS]);
+	char *args = own;
 	size_t n = args ? strlen(args) : 0;
 
 	if (*name == '/')
@@ -370,7 +373,7 @@ static void on_result(void *ctx, const struct zb_agent_reply *r)
 
 static void do_tool_call(struct zb_host_question *k)
 {
-	const char *args = k->q.text[ZB_API_ARGS];
+	zb_auto(free) char *args = zb_steal(&k->q.text[ZB_API_ARGS]);
 
 	zb_agent_call_within(
 		k->h->agent, k->q.text[ZB_API_NAME], args ? args : "{}",
@@ -451,8 +454,10 @@ static void on_verdict(void *ctx, const struct zb_agent_verdict *v)
 
 static void do_intercept(struct zb_host_question *k)
 {
-	zb_agent_intercept(k->h->agent, k->q.text[ZB_API_EVENT_NAME],
-			   k->q.fields, on_verdict, k);
+	zb_auto(free) char *fields = zb_steal(&k->q.fields);
+
+	zb_agent_intercept(k->h->agent, k->q.text[ZB_API_EVENT_NAME], fields,
+			   on_verdict, k);
 }
 
 /* ---- panels ---- */
@@ -801,13 +806,17 @@ static void run(struct zb_host_question *k)
 {
 	struct zb_host_server *h = k->h;
 
-	if (!must_wait(k))
+	if (!must_wait(k)) {
 		handlers[k->q.type].run(k);
-	else if (h->held.n < ZB_HOST_HELD)
+		return;
+	}
+	if (h->held.n < ZB_HOST_HELD &&
+	    h->held_bytes + k->bytes <= ZB_HOST_HELD_BYTES) {
+		h->held_bytes += k->bytes;
 		push(&h->held, k);
-	else
-		fail(k, ZB_API_LIMIT,
-		     "too many requests wait for extensions to start");
+		return;
+	}
+	fail(k, ZB_API_LIMIT, "too many requests wait for extensions to start");
 }
 
 /* The token, if one is asked for, in the first line. False: it is over. */
@@ -848,6 +857,7 @@ void zb_host_take_line(struct zb_host_server *h, const char *line, size_t len)
 	if (!k)
 		return;
 	k->h = h;
+	k->bytes = len;
 	h->n_open++;
 	if (zb_api_read(&k->q, line, len, &err)) {
 		bool stranger = !h->greeted;
@@ -894,6 +904,7 @@ void zb_host_go_on(struct zb_host_server *h)
 		answer_reload(k);
 	}
 	/* One of them may be a reload of its own: then the others wait on. */
+	h->held_bytes = 0;
 	for (k = take_all(&h->held); k; k = next) {
 		next = k->next;
 		run(k);
