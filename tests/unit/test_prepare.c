@@ -245,7 +245,7 @@ static void changed_code_does_not_start(void **state)
 	free(put(f.t, "zot/extensions/w/evil.py", 0644, "x"));
 	refused(&f, PREPARE(&f, .name = "w"), ZB_EPOLICY, "changed main.sh");
 	assert_non_null(strstr(f.err.msg, "added evil.py"));
-	assert_non_null(strstr(f.err.msg, "zotbox ext remove w"));
+	assert_non_null(strstr(f.err.msg, "zotbox ext update w"));
 	assert_int_equal(f.p.changed.n, 2);
 	/* The manifest as shipped is code too. */
 	lock(&f);
