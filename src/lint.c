@@ -335,6 +335,29 @@ static void pass_on(struct bench *b, const struct zb_rule *rule,
 
 /* ---- rule by rule -------------------------------------------------------- */
 
+static bool same_origin(const struct zb_origin *a, const struct zb_origin *b)
+{
+	return a->file && b->file && a->key && b->key && a->line == b->line &&
+	       !strcmp(a->file, b->file) && !strcmp(a->key, b->key);
+}
+
+/* One file to be written: it is a mount of its own, that nothing can take the
+ * place of. */
+static void check_single(struct bench *b, const struct zb_rule *rule,
+			 const struct zb_plan *plan)
+{
+	for (size_t i = 0; i < plan->n_places; i++) {
+		const struct zb_place *p = &plan->places[i];
+
+		if (p->kind == ZB_PLACE_GRANT && !p->is_dir &&
+		    same_origin(&p->origin, &rule->origin))
+			warn(b, rule,
+			     "a single file: what saves by a temporary file "
+			     "and a rename cannot; grant its directory if that "
+			     "is needed");
+	}
+}
+
 /* Resolve @rule of list @l, and nothing else. Return: is it fit to be tried
  * with the others? */
 static bool try_alone(struct bench *b, int l, const struct zb_rule *rule)
@@ -353,6 +376,8 @@ static bool try_alone(struct bench *b, int l, const struct zb_rule *rule)
 		rc = resolve(b, &s, false, &plan, &err);
 	if (!rc) {
 		pass_on(b, rule, &plan);
+		if (l == L_WRITE)
+			check_single(b, rule, &plan);
 		zb_plan_done(&plan);
 	} else {
 		warn(b, rule, "%s%s",
@@ -419,12 +444,6 @@ static void check_shadowed(struct bench *b, int l, const struct zb_rule *rule,
 		}
 	}
 	zb_scope_done(&less);
-}
-
-static bool same_origin(const struct zb_origin *a, const struct zb_origin *b)
-{
-	return a->file && b->file && a->key && b->key && a->line == b->line &&
-	       !strcmp(a->file, b->file) && !strcmp(a->key, b->key);
 }
 
 /* A deny that no grant needs. */

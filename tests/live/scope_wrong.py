@@ -392,11 +392,13 @@ def warnings(w):
     os.makedirs(w.path("home/.config/w"))
     os.makedirs(w.path("project/sub"))
     w.write("home/.netrc", "x")
+    w.write("home/.bashrc", "x")
     f = w.write("w.json", json.dumps({
         "zotbox": 1, "extends": "standard",
         "fs": {"read": ["~", "${project}", "${project}/sub", "/nonexistent",
                         "~/.config/w", "~/.config/w", "${zot_home}/zotbox"],
-               "write": ["${project}/.git"],
+               "write": ["${project}/.git", "~/.bashrc", "~/new",
+                         "${project}/out/"],
                "exec": ["nosuchprogram"],
                "deny": ["/opt/**/x", "~/.netrc"]},
         "net": {"connect": ["a.org:443"]},
@@ -414,6 +416,8 @@ def warnings(w):
                  'fs.read[5] "~/.config/w": stands there twice',
                  'fs.read[6] "${zot_home}/zotbox": the supervisor',
                  'fs.write[0] "${project}/.git": ',
+                 'fs.write[1] "~/.bashrc": a single file',
+                 'fs.write[2] "~/new": does not exist',
                  'fs.exec[0] "nosuchprogram": a start under it is refused',
                  'fs.deny[0] "/opt/**/x": nothing that it covers is granted',
                  'net.connect[0] "a.org:443": this version',
@@ -423,6 +427,7 @@ def warnings(w):
                  'before_agent_start[0] "replace": opens the system prompt',
                  "protocol.event_content is true"):
         w.contains(r.out, part)
+    w.check('fs.write[3]' not in r.out, "a directory to be made is fine", r)
     w.check('fs.deny[1]' not in r.out, "a deny that is needed is fine", r)
     w.check('env.pass[1]' not in r.out, "and so is a variable", r)
     f = w.write("ok.json", json.dumps(
