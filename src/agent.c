@@ -136,10 +136,26 @@ static void set_ready(struct member *m)
 	check_settled(m->a);
 }
 
+/* A timer runs before the loop reads, and while we made somebody else's sandbox
+ * nobody read: what this one said meanwhile may be in its pipe. So a time that
+ * is up counts only when the loop has read once more. */
+static bool read_first(const struct member *m, bool *looked, uv_timer_t *t,
+		       uv_timer_cb again)
+{
+	bool done = *looked && !m->a->paused;
+
+	*looked = !done;
+	if (!done)
+		uv_timer_start(t, again, m->a->paused ? SILENCE_MS : 1, 0);
+	return !done;
+}
+
 static void on_quiet(uv_timer_t *t)
 {
 	struct member *m = t->data;
 
+	if (read_first(m, &m->quiet_looked, t, on_quiet))
+		return;
 	m->pub.auto_ready = true;
 	zb_agent_tell(m,
 		      "%s sent no ready frame; taken as ready after %d ms of "
@@ -148,10 +164,18 @@ static void on_quiet(uv_timer_t *t)
 	set_ready(m);
 }
 
+static void start_quiet(struct member *m)
+{
+	m->quiet_looked = false;
+	uv_timer_start(&m->quiet, on_quiet, SILENCE_MS, 0);
+}
+
 static void on_ready_late(uv_timer_t *t)
 {
 	struct member *m = t->data;
 
+	if (read_first(m, &m->ready_looked, t, on_ready_late))
+		return;
 	m->pub.ready_timeout = true;
 	zb_agent_tell(m, "%s sent no ready frame within %d s; going on",
 		      m->name, READY_MS / 1000);
@@ -215,7 +239,8 @@ static void answer_hello(struct member *m)
 	zb_agent_send(m, &ack, "hello_ack");
 	zb_buf_done(&ack);
 	set_state(m, ZB_MEMBER_REGISTERING);
-	uv_timer_start(&m->quiet, on_quiet, SILENCE_MS, 0);
+	start_quiet(m);
+	m->ready_looked = false;
 	uv_timer_start(&m->ready, on_ready_late, READY_MS, 0);
 }
 
@@ -392,7 +417,7 @@ static void on_frame(void *ctx, struct zb_extension *e, const char *line,
 		return;
 	}
 	if (m->pub.state == ZB_MEMBER_REGISTERING)
-		uv_timer_start(&m->quiet, on_quiet, SILENCE_MS, 0);
+		start_quiet(m);
 	for (size_t i = 0; i < ZB_ARRAY_LEN(takers); i++)
 		if (!strcmp(takers[i].type, type)) {
 			takers[i].take(m, line, len);

@@ -17,6 +17,8 @@ struct member {
 	bool reload; /* start again when it has stopped */
 	bool died;   /* before it was asked to stop */
 	bool stuck, silence_said;
+	/* That time is up, but for one more look at what it wrote. */
+	bool quiet_looked, ready_looked;
 	unsigned long long dropped;
 };
 

@@ -5,6 +5,7 @@
 #include "fake_backend.h"
 
 #include <signal.h>
+#include <time.h>
 
 /* What the agent reported, as lines of text. */
 struct seen {
@@ -976,6 +977,25 @@ static void a_pause_stops_what_comes(void **state)
 	close_agent(&s);
 }
 
+/* Who makes sandboxes meanwhile does not read: that is not its silence. */
+static void our_own_delay_is_no_silence(void **state)
+{
+	const struct timespec busy = {.tv_nsec = 400000000};
+	const struct kit_wish w = WISH("two", 0);
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, two);
+	while (member(&s, "two")->state == ZB_MEMBER_STARTING)
+		uv_run(&s.loop, UV_RUN_ONCE);
+	assert_int_equal(member(&s, "two")->state, ZB_MEMBER_REGISTERING);
+	nanosleep(&busy, NULL);
+	settle(&s, 1);
+	assert_false(member(&s, "two")->auto_ready);
+	assert_int_equal(call(&s, "two").how, ZB_REPLY_OK);
+	close_agent(&s);
+}
+
 static int denied_early(struct fake *f)
 {
 	fake_stderr(f, "first\nsecond\n");
@@ -1044,6 +1064,7 @@ int main(void)
 		with_tmp(events_tell_who_got_them),
 		with_tmp(a_caller_has_a_limit_of_its_own),
 		with_tmp(a_pause_stops_what_comes),
+		with_tmp(our_own_delay_is_no_silence),
 		with_tmp(why_it_ended_is_kept),
 		with_tmp(empty),
 	};
