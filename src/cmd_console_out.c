@@ -177,7 +177,8 @@ static void on_changed(void *ctx, size_t member)
 		zb_console_panel_gone(c, member);
 	if (m->state != ZB_MEMBER_GONE || !m->problem)
 		return;
-	tell(c, member, m->problem);
+	if (!c->tty || c->json) /* else below */
+		tell(c, member, m->problem);
 	/* Why it could not start at all is the exit code only if nothing did:
 	 * on_settled() decides. */
 	if (m->code == ZB_OK || c->settled)

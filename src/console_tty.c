@@ -375,16 +375,15 @@ const char *zb_tty_no_panels(struct zb_tty *t)
 			 term && *term ? term : "not set");
 		return t->no_panels;
 	}
-	t->screen = make_screen(t);
-	if (t->screen)
-		move = tigetstr("cup");
-	if (move && move != (const char *)-1) {
+	/* Readline has looked it up, and what newterm() does with one that is
+	 * not known leaves memory behind. */
+	move = tigetstr("cup");
+	if (move && move != (const char *)-1)
+		t->screen = make_screen(t);
+	if (t->screen) {
 		learn_keys(t);
 		return NULL;
 	}
-	if (t->screen)
-		delscreen(t->screen);
-	t->screen = NULL;
 	snprintf(t->no_panels, sizeof(t->no_panels),
 		 "this terminal cannot move its cursor, or is not known");
 	return t->no_panels;
@@ -477,6 +476,19 @@ static void draw_panel(struct zb_tty *t)
 	refresh();
 }
 
+/* Where there is no screen of its own to go back from, the panel is wiped. */
+static void leave_screen(void)
+{
+	const char *back = tigetstr("rmcup");
+
+	if (!back || back == (const char *)-1) {
+		erase();
+		refresh();
+	}
+	curs_set(1);
+	endwin();
+}
+
 static void enter_panel(struct zb_tty *t)
 {
 	if (t->installed) {
@@ -496,8 +508,7 @@ static void enter_panel(struct zb_tty *t)
 static void leave_panel(struct zb_tty *t)
 {
 	uv_timer_stop(&t->esc);
-	curs_set(1);
-	endwin();
+	leave_screen();
 	t->mode = EDITING;
 	t->panel = NULL;
 	rl_reset_screen_size();
@@ -612,7 +623,7 @@ static void on_prepare(uv_prepare_t *h)
 static void on_stop(struct zb_tty *t)
 {
 	if (t->mode == PANEL)
-		endwin();
+		leave_screen();
 	else if (t->installed)
 		(*rl_deprep_term_function)();
 	kill(getpid(), SIGSTOP);
@@ -750,8 +761,7 @@ void zb_tty_end(struct zb_tty *t)
 	if (!t || t->mode == ENDED)
 		return;
 	if (t->mode == PANEL) {
-		curs_set(1);
-		endwin();
+		leave_screen();
 	} else if (t->installed) {
 		rl_clear_visible_line();
 		fflush(stdout);

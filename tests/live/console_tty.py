@@ -54,7 +54,8 @@ def start(w, *names, rows=24, cols=80, env={}, options=(), ready=True):
     t = Terminal(w, ["console", *options, *[w.path(n) for n in names]],
                  rows=rows, cols=cols, env=env)
     if ready:
-        t.see("ready;" if cols > 40 else "ready", "it starts", 20)
+        if not t.see("ready", "it starts", 30):
+            raise RuntimeError("it did not start")
     return t
 
 
@@ -354,7 +355,7 @@ def dumb(w):
         w.check(b"\x1b" not in t.raw, "not one sequence", repr(
             t.raw[max(0, t.raw.find(b"\x1b") - 60):][:200]))
         t.type("\x04")
-        w.equal(t.wait(), 0, "exit")
+        w.equal(t.wait(), 0, "exit", t.text())
         w.equal(t.modes(), t.before, "modes")
 
 
