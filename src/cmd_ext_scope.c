@@ -157,14 +157,32 @@ static void print_rules(const struct view *v, bool colour, struct zb_buf *out)
 	}
 }
 
+static void print_word(struct zb_buf *out, const char *key, const char *value,
+		       const struct zb_origin *o, const char *by)
+{
+	zb_buf_addf(out, "  %s %s\n      from ", key, value);
+	zb_origin_line(o, out);
+	zb_buf_addf(out, "; enforced by %s\n", by);
+}
+
 static void print_text(const struct view *v, struct zb_buf *out)
 {
+	const struct zb_plan *p = &v->q.prep.plan;
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 
-	zb_plan_print_head(&v->q.prep.plan, out);
-	zb_buf_addf(out, "on_failure %s\n",
-		    v->q.prep.plan.scope.on_failure_block ? "block" : "allow");
+	zb_plan_print_head(p, out);
 	print_rules(v, colour, out);
+	print_word(out, "protocol.on_failure",
+		   p->scope.on_failure_block ? "block" : "allow",
+		   &p->scope.on_failure_origin, "mediator");
+	if (!p->state_beside) /* else it is a rule, above */
+		print_word(out, "fs.state", "apart", &p->scope.state_origin,
+			   "mount, Landlock");
+	print_word(out, "ledger",
+		   zb_ledger_mode_name(p->scope.ledger_set ? p->scope.ledger
+							   : ZB_LEDGER_OPEN),
+		   &p->scope.ledger_origin,
+		   "broker, which records all in the first three runs");
 	zb_plan_print_inside(&v->q.prep.plan, out);
 	if (v->refused) {
 		zb_buf_adds(out, "refused ");

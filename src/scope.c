@@ -170,6 +170,8 @@ void zb_scope_done(struct zb_scope *s)
 	for (size_t i = 0; i < ZB_LIMIT_COUNT; i++)
 		zb_origin_done(&s->limits[i].origin);
 	zb_origin_done(&s->state_origin);
+	zb_origin_done(&s->on_failure_origin);
+	zb_origin_done(&s->ledger_origin);
 	free(s->file);
 	free(s->extends);
 	free(s->why);
@@ -323,10 +325,15 @@ static int merge_scalars(struct zb_scope *base, const struct zb_scope *over)
 	if (over->on_failure_set) {
 		base->on_failure_set = true;
 		base->on_failure_block = over->on_failure_block;
+		if (zb_origin_copy(&base->on_failure_origin,
+				   &over->on_failure_origin))
+			return ZB_ELIMIT;
 	}
 	if (over->ledger_set) {
 		base->ledger_set = true;
 		base->ledger = over->ledger;
+		if (zb_origin_copy(&base->ledger_origin, &over->ledger_origin))
+			return ZB_ELIMIT;
 	}
 	if (replace_string(&base->extends, over->extends) ||
 	    replace_string(&base->why, over->why))

@@ -113,6 +113,7 @@ struct zb_scope {
 	size_t n_intercepts;
 	bool intercept_set;
 	bool on_failure_set, on_failure_block;
+	struct zb_origin on_failure_origin, ledger_origin;
 	struct zb_limit_value limits[ZB_LIMIT_COUNT];
 	bool ledger_set;
 	enum zb_ledger_mode ledger;

@@ -280,6 +280,7 @@ static void take_on_failure(struct parser *p, const struct key *k, uint32_t tok,
 		return;
 	p->s->on_failure_set = true;
 	p->s->on_failure_block = i == 1;
+	set_origin(p, &p->s->on_failure_origin, tok, path);
 }
 
 static void take_ledger(struct parser *p, const struct key *k, uint32_t tok,
@@ -293,6 +294,7 @@ static void take_ledger(struct parser *p, const struct key *k, uint32_t tok,
 		return;
 	p->s->ledger_set = true;
 	p->s->ledger = (enum zb_ledger_mode)i;
+	set_origin(p, &p->s->ledger_origin, tok, path);
 }
 
 /* Lists */
