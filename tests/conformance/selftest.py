@@ -77,13 +77,16 @@ def places(row):
             continue
         hears = [p for s in spread(row.runs[name][0]) if s[0] == "hear"
                  for p in s[1]]
+        last = row.runs[name][0][-1:]
+        gone = last and last[0][0] in ("exit", "signal", "close")
         for n, p in enumerate(hears, 1):
-            kinds = ["type", "twice"]
+            # Who is gone hears nothing a second time.
+            kinds = ["type"] if gone and n == len(hears) else \
+                ["type", "twice"]
             if not open_ended(p) and player.spoil_value(p, p) is not None:
                 kinds += ["value", "extra"]
             if n == len(hears) and n > 1:
                 found += [("ext", name, n, k) for k in kinds]
-        last = row.runs[name][0][-1:]
         if hears and (not last or last[0][0] not in player.ENDS or
                       last[0][0] == "mute"):
             found.append(("ext", name, len(hears) + 1, "drop"))
