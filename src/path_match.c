@@ -10,6 +10,7 @@
  * the path, whatever a stranger wrote. */
 #include "path_match.h"
 
+#include "cleanup.h"
 #include "text.h"
 
 #include <stdlib.h>
@@ -309,6 +310,16 @@ static size_t trim(const char *out, size_t start, size_t end)
 	return n == start ? end : n;
 }
 
+/* Letters that full case folding takes for several. */
+static const struct {
+	uint32_t cp;
+	const char *text;
+} several[] = {
+	{0xdf, "ss"},	 {0x1e9e, "ss"}, {0xfb00, "ff"},
+	{0xfb01, "fi"},	 {0xfb02, "fl"}, {0xfb03, "ffi"},
+	{0xfb04, "ffl"}, {0xfb05, "st"}, {0xfb06, "st"},
+};
+
 /* One character that is not ASCII. Return: bytes written, or -1. */
 static int fold_one(const char *s, size_t n, unsigned *used, char *out)
 {
@@ -324,6 +335,12 @@ static int fold_one(const char *s, size_t n, unsigned *used, char *out)
 	}
 	if (zb_is_hazard(cp))
 		return 0;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(several); i++)
+		if (several[i].cp == cp) {
+			len = (int)strlen(several[i].text);
+			memcpy(out, several[i].text, (size_t)len);
+			return len;
+		}
 	if (zb_utf8_add(&b, zb_fold(cp)))
 		return -1;
 	len = (int)b.len;

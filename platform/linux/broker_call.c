@@ -436,8 +436,25 @@ bool zb_locate_name(struct zb_call *c, enum zb_op op, const char *asked,
 	return true;
 }
 
-enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
-			      const struct zb_name *n)
+/* Where a file system takes several spellings for one name, those of a name
+ * that has only plain letters are known: zb_path_fold() knows the case, and
+ * what is left out here is what the rest could hide in (short names, streams,
+ * what is cut at the end, letters that fold to others). */
+static bool is_ambiguous(const struct zb_call *c, const struct zb_name *n)
+{
+	size_t len = strlen(n->name);
+
+	if (!zb_jail_folds(&c->b->jail, n->dir->mnt))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (n->name[i] < ' ' || n->name[i] > '~' ||
+		    strchr("~:\\*?\"<>|", n->name[i]))
+			return true;
+	return !len || n->name[len - 1] == '.' || n->name[len - 1] == ' ';
+}
+
+static enum zb_verdict ask_name(struct zb_call *c, enum zb_op op,
+				const struct zb_name *n)
 {
 	struct zb_query q = {
 		.op = op,
@@ -447,27 +464,40 @@ enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
 		.exists = n->exists,
 		.is_link = n->is_link,
 	};
-	enum zb_verdict v = zb_ask(c->b, &q);
 
-	/* A new name could be another spelling of one that is denied. */
-	if (v == ZB_ALLOW_BROKERED && zb_jail_folds(&c->b->jail, n->dir->mnt))
-		return ZB_DENY;
-	return v;
+	return zb_ask(c->b, &q);
+}
+
+enum zb_verdict zb_judge_name(struct zb_call *c, enum zb_op op,
+			      const struct zb_name *n)
+{
+	enum zb_verdict v = ask_name(c, op, n);
+
+	/* It could be another spelling of one that is denied. */
+	return v == ZB_ALLOW_BROKERED && is_ambiguous(c, n) ? ZB_DENY : v;
 }
 
 void zb_refuse_name(struct zb_call *c, enum zb_op op, const struct zb_name *n,
 		    const char *asked, enum zb_ask ask)
 {
-	zb_refuse(c, &(struct zb_refusal){
-			     .op = op,
-			     .asked = asked,
-			     .target = n->path,
-			     .place = n->place,
-			     .is_dir = n->exists && S_ISDIR(n->mode),
-			     .exists = n->exists,
-			     .is_link = n->is_link,
-			     .ask = ask,
-		     });
+	struct zb_refusal r = {
+		.op = op,
+		.asked = asked,
+		.target = n->path,
+		.place = n->place,
+		.is_dir = n->exists && S_ISDIR(n->mode),
+		.exists = n->exists,
+		.is_link = n->is_link,
+		.ask = ask,
+	};
+
+	if (ask_name(c, op, n) != ZB_DENY) {
+		r.err = EACCES;
+		r.why = "built in: this file system takes several spellings "
+			"for a name, and what this one could stand for is not "
+			"known";
+	}
+	zb_refuse(c, &r);
 }
 
 void zb_take_umask(struct zb_call *c)

@@ -534,6 +534,54 @@ static void nothing_is_planted(void)
 	}
 }
 
+/* The same name by other ways to it. */
+static void by_another_way(void)
+{
+	const char *p = box_path("proj");
+	const char *const ways[] = {
+		box_text("%s/.claude/", p),
+		box_text("%s//.claude", p),
+		box_text("%s/./.claude", p),
+		box_text("%s/sub/../.claude", p),
+		box_text("%s/link/../.claude", p),
+		box_text("/../../%s/.claude", p),
+		box_text("/proc/self/root%s/.claude", p),
+		box_text("/proc/thread-self/root%s/.claude", p),
+		"/proc/self/cwd/.claude",
+		".claude",
+		"./link/../.claude",
+		"sub/../.claude",
+	};
+	unsigned through = 0;
+	long dir = open_in(p, O_RDONLY | O_DIRECTORY, 0);
+	int e;
+
+	tell(NULL, "%d s:%s", (int)SYS_chdir, p);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(ways); i++) {
+		e = tell(NULL, "%d -100 s:%s 0755", (int)SYS_mkdirat, ways[i]);
+		if (e != EACCES || exists(box_path("proj/.claude"))) {
+			through++;
+			tap_note("%s: %d", ways[i], e);
+		}
+	}
+	tap_ok(!through, "a closed name is closed by %zu ways to it",
+	       ZB_ARRAY_LEN(ways));
+	e = tell(NULL, "%d %ld s:.claude 0755", (int)SYS_mkdirat, dir);
+	tap_ok(e == EACCES, "and relative to a descriptor (%d)", e);
+	e = tell(NULL, "%d -100 s:/proc/self/fd/%ld/.claude 0755",
+		 (int)SYS_mkdirat, dir);
+	tap_ok(e == EACCES && !exists(box_path("proj/.claude")),
+	       "also by its name in /proc (%d)", e);
+	e = tell(NULL, "%d %ld s:open 0755", (int)SYS_mkdirat, dir);
+	tap_ok(!e && exists(box_path("proj/open")),
+	       "control: an open one is made so (%d)", e);
+	e = tell(NULL, "%d -100 s:open 0x200", (int)SYS_unlinkat);
+	tap_ok(!e, "and removed relative to the working directory (%d)", e);
+	close_in(dir);
+	tell(NULL, "%d s:/", (int)SYS_chdir);
+	box_forget(&box);
+}
+
 static void through_a_link(void)
 {
 	int e;
@@ -855,6 +903,7 @@ int main(void)
 	own_descriptors();
 	nameless();
 	nothing_is_planted();
+	by_another_way();
 	through_a_link();
 	sockets();
 	nothing_is_changed(".git/config", ZB_OP_FS_WRITE);

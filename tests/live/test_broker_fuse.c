@@ -274,6 +274,36 @@ static void spellings(void)
 	       "a file opens under its own name (%d)", e);
 }
 
+/* Names that are to be made: the server, which makes nothing (ENOSYS), is asked
+ * only for those that cannot stand for a denied one. */
+static void new_names(void)
+{
+	static const struct {
+		const char *name;
+		int err;
+	} rows[] = {
+		{"new-name.txt", ENOSYS}, {".ENV", EEXIST},
+		{".Env.local", EACCES},	  {"ENV~1", EACCES},
+		{"new.", EACCES},	  {"new:stream", EACCES},
+		{"n\xc3\xa9w", EACCES},
+	};
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		const char *path =
+			box_text("%s/%s", box_path("proj"), rows[i].name);
+		int e;
+
+		box_forget(&box);
+		box_tell(&box, &e, NULL, "call %d -100 s:%s 0755",
+			 (int)SYS_mkdirat, path);
+		tap_ok(e == rows[i].err &&
+			       (e != EACCES ||
+				box_denied(&box, ZB_OP_FS_CREATE, path)),
+		       "mkdir %s: %d", rows[i].name, e);
+	}
+	box_forget(&box);
+}
+
 static void delays(int release)
 {
 	char text[256];
@@ -318,13 +348,14 @@ int main(void)
 	}
 	box_plan(&box);
 	box_place(&box, ZB_PLACE_GRANT, box_path("proj"), box_path("proj"),
-		  BOX_READ, true)
+		  BOX_READ | ZB_MAY_WRITE | ZB_MAY_CREATE, true)
 		->carved = true;
 	box_place(&box, ZB_PLACE_GRANT, box_path("open"), box_path("open"),
 		  BOX_READ, true);
 	box_deny(&box, box_path("proj/**/.env*"));
 	box_start(&box);
 	spellings();
+	new_names();
 	delays(release);
 	if (write(release, "g", 1) != 1)
 		tap_note("the server is gone");

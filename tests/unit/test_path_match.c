@@ -356,6 +356,9 @@ static void folds(void **state)
 		 "/p/.vscode"},		     /* long s */
 		{"/p/\xe2\x84\xaa", "/p/k"}, /* Kelvin */
 		{"/p/\xc3\x84", "/p/\xc3\xa4"},
+		{"/p/Stra\xc3\x9f"
+		 "e",
+		 "/p/strasse"},
 		{"/p/\xff\x80Q", "/p/\xff\x80q"}, /* no UTF-8 */
 		{"/p/**/A?*", "/p/**/a?*"},
 		{"/p/\xef\xbb\xbf", "/p/\xef\xbb\xbf"}, /* nothing else */
