@@ -940,7 +940,7 @@ static void check_place(const struct zb_plan *p, size_t i)
 {
 	const struct zb_place *q = &p->places[i];
 	zb_auto(free) char *canon = zb_path_join(NULL, q->path);
-	bool carved_below = false;
+	bool carved_below = false, writable_below = false;
 
 	assert_string_equal(canon, q->path);
 	for (size_t k = 0; k < p->n_places; k++) {
@@ -952,9 +952,13 @@ static void check_place(const struct zb_plan *p, size_t i)
 		assert_int_not_equal(q->kind, ZB_PLACE_LINK);
 		assert_true(q->is_dir);
 		carved_below = carved_below || o->carved;
+		writable_below = writable_below ||
+				 (o->carved && o->rights & ZB_MAY_WRITE);
 	}
 	if (carved_below || q->kind != ZB_PLACE_PIN)
 		assert_int_equal(q->brokered, carved_below && !q->carved);
+	if (!q->carved && (writable_below || q->kind != ZB_PLACE_PIN))
+		assert_int_equal(q->brokered_writes, writable_below);
 	/* Every directory between HOME and a place in it is held. */
 	if (q->kind != ZB_PLACE_HOME && zb_path_below(q->path, p->home_real)) {
 		zb_auto(free) char *dir = zb_path_dir(q->path);
@@ -994,6 +998,15 @@ static void invariants(void **state)
 		"/bin",
 		"/lib64",
 	};
+	static const char *const writes[] = {
+		"~/src",
+		"${project}",
+		"${project}/sub",
+		"~/.config/weather",
+		"/tmp/work",
+		"~/src/linky",
+		"${project}/notes.txt",
+	};
 	static const char *const denies[] = {
 		"${project}/**/.env*", "~/src/**/*.pem", "/tmp/**/.env",
 		"${project}/linked",   "${project}/sub", "~/**/token",
@@ -1014,6 +1027,10 @@ static void invariants(void **state)
 		for (unsigned i = 0, n = pick(3); i < n; i++)
 			zb_buf_addf(&b, "%s\"%s\"", i ? "," : "",
 				    denies[pick(ZB_ARRAY_LEN(denies))]);
+		zb_buf_adds(&b, "],\"write\":[");
+		for (unsigned i = 0, n = pick(3); i < n; i++)
+			zb_buf_addf(&b, "%s\"%s\"", i ? "," : "",
+				    writes[pick(ZB_ARRAY_LEN(writes))]);
 		zb_buf_adds(&b, "],\"exec\":[\"git\"]}}");
 		setup(&s, standard ? "standard" : STRICT, zb_buf_str(&b));
 		if (fake_plan(&s, &p))
