@@ -52,7 +52,8 @@ const char zb_console_more[] =
 	"detached, then shuts down.\n"
 	"Exit: 2 a bad line; 3 or 4 if nothing could start; 1 an unknown tool "
 	"or command, a timeout, an extension that died or failed to load; an "
-	"error result, a block and a denial are 0.";
+	"error result, a block and a denial are 0. On a terminal 3 or 4 if "
+	"nothing could start, else 0.";
 
 /* A person has seen what went wrong, and perhaps put it right. */
 void zb_console_fail(struct console *c, int code)

@@ -530,6 +530,35 @@ def hostile(w):
     w.equal(t.wait(), 0)
 
 
+@test("a flood of renders and notes stops nobody's keys", needs="sandbox")
+def flood(w):
+    w.mkext("flood", r'''
+        import threading
+        hello("flood", "panels", "commands"); cmd("p"); ready()
+        def run():
+            for i in range(20000):
+                emit(type="panel_render", panel_id="m",
+                     lines=["row %d %d" % (i, k) for k in range(20)])
+                note("note %d" % i)
+        def command(f):
+            emit(type="command_response", id=f["id"], action="open_panel",
+                 open_panel={"id": "m", "title": "Flood", "lines": []})
+            threading.Thread(target=run, daemon=True).start()
+        serve(command_invoked=command)
+    ''')
+    t = start(w, "flood")
+    t.type("/p\n")
+    t.see("row ")
+    begin = time.time()
+    t.type("\x03")
+    w.check(t.until(lambda: not t.screen.alternate, 10),
+            "the panel closes: %.1f s" % (time.time() - begin), t.text())
+    begin = time.time()
+    t.type("\x04")
+    ends(w, t, how=None)
+    w.check(time.time() - begin < 10, "and it ends")
+
+
 @test("nobody is kept in panels", needs="sandbox")
 def trapped(w):
     w.mkext("trap", r'''
