@@ -16,7 +16,6 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import suite
 import talk
-import zbtest
 
 sys.path.insert(0, os.path.join(talk.HERE, "../peer"))
 from model import Model, say, tools
