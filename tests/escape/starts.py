@@ -486,6 +486,47 @@ def moved_mount(w, f):
     first.shutdown()
 
 
+@attempt("a mount of another instance that may be written to, moved")
+def moved_writable(w, f):
+    """The same, with a project that is granted for writing: nowhere in HOME
+    does the kernel let anything be changed, so neither below it."""
+    os.symlink(f.ext, w.path("esc"))
+    w.install("esc", None, {"extends": "standard",
+                            "fs": {"write": ["${project}"]}})
+    first = w.wrap("esc")
+    first.handshake()
+    first.until("ready")
+    second = w.wrap("esc", project=f.vars["outside"])
+    second.handshake(f.vars["outside"])
+    second.until("ready")
+
+    def act(p, *argv):
+        p.send({"type": "tool_call", "id": "-".join(argv), "name": "act",
+                "args": {"argv": f.fill(argv)}})
+        return p.until("tool_result")["content"][0]["text"]
+    w.equal(act(first, "mkdir", "{project}/made"), "ok",
+            "the first may write to its project")
+    w.contains(act(first, "mkdir", "{project}/.git"), "EACCES",
+               "but not make a repository")
+    w.equal(act(first, "mkdir", "{home}/d"), "ok", "nor is HOME read-only")
+    for room in (".cache", ".npm", ".local", "go", "bin"):
+        w.contains(act(second, "rename", "{project}", "{home}/%s/app" % room),
+                   "EXDEV", "attempt: into ~/" + room)
+    for to in ("app", "d/app"):
+        w.equal(act(second, "rename", "{home}/app" if "/" in to else
+                    "{project}", "{home}/" + to), "ok",
+                "control: to another place it is moved")
+        for verb in ("mkdir", "create"):
+            got = act(first, verb, "{home}/%s/.git" % to)
+            w.check(got.startswith("no E") or os.path.lexists(
+                w.zot_home + "/zotbox/esc/home/%s/.git" % to),
+                "attempt: %s in ~/%s: not there, or in its own HOME" %
+                (verb, to), got)
+    w.check(not os.path.lexists(w.project + "/.git"), "nothing is planted")
+    second.shutdown()
+    first.shutdown()
+
+
 @attempt("a mount of another instance, after its scope was changed")
 def changed_scope(w, f):
     """Under a scope that denies nothing, ~/.cache is no mount: what another
