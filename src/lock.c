@@ -37,6 +37,7 @@
 
 #define MAX_FILES 100000
 #define MAX_DEPTH 64
+#define MAX_BYTES (8ull << 30) /* as of a copy, tree_copy.h */
 #define MAX_LOCK  ((size_t)64 << 20)
 #define MAX_DIFF  100
 #define CHUNK	  ((size_t)64 << 10)
@@ -82,11 +83,25 @@ static void hex_digest(struct sha256_ctx *ctx, char hex[65])
 		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
 }
 
-static int hash_fd(int fd, uint8_t *chunk, char hex[65])
+/* Of all files together: a sparse one costs its writer nothing. */
+static bool is_too_much(atomic_ullong *total, uint64_t n)
+{
+	return atomic_fetch_add(total, n) + n > MAX_BYTES;
+}
+
+/* Return: 0, or -1 with errno; EFBIG: over the maximum. The size that it says
+ * to have counts before anything is read, what it grows by as it is read. */
+static int hash_fd(int fd, uint64_t size, uint8_t *chunk, atomic_ullong *total,
+		   char hex[65])
 {
 	struct sha256_ctx ctx;
+	uint64_t seen = 0;
 	ssize_t n;
 
+	if (is_too_much(total, size)) {
+		errno = EFBIG;
+		return -1;
+	}
 	sha256_init(&ctx);
 	for (;;) {
 		n = read(fd, chunk, CHUNK);
@@ -94,6 +109,11 @@ static int hash_fd(int fd, uint8_t *chunk, char hex[65])
 			continue;
 		if (n <= 0)
 			break;
+		seen += (uint64_t)n;
+		if (seen > size && is_too_much(total, (size_t)n)) {
+			errno = EFBIG;
+			return -1;
+		}
 		sha256_update(&ctx, (size_t)n, chunk);
 	}
 	if (n < 0)
@@ -279,6 +299,7 @@ struct crew {
 	const char *dir, *shipped;
 	int root;
 	atomic_size_t next;
+	atomic_ullong bytes;
 	atomic_bool failed;
 };
 
@@ -312,8 +333,8 @@ static int fail_file(const struct crew *c, const struct zb_lock_file *f,
 }
 
 /* A file, by what the open descriptor is. */
-static int hash_file(const struct crew *c, struct zb_lock_file *f,
-		     uint8_t *chunk, struct zb_error *err)
+static int hash_file(struct crew *c, struct zb_lock_file *f, uint8_t *chunk,
+		     struct zb_error *err)
 {
 	zb_auto(fd) int fd = open_file(c, f);
 	struct stat st;
@@ -328,7 +349,12 @@ static int hash_file(const struct crew *c, struct zb_lock_file *f,
 			       "link: it cannot be part of an extension",
 			       c->dir, f->path);
 	f->kind = st.st_mode & 0111 ? 'x' : 'f';
-	return hash_fd(fd, chunk, f->sha256) ? fail_file(c, f, "read", err) : 0;
+	if (!hash_fd(fd, (uint64_t)st.st_size, chunk, &c->bytes, f->sha256))
+		return 0;
+	return errno == EFBIG
+		       ? zb_fail(err, ZB_ELIMIT, "%s has more than %llu bytes",
+				 c->dir, MAX_BYTES)
+		       : fail_file(c, f, "read", err);
 }
 
 static void *work(void *arg)

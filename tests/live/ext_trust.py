@@ -167,6 +167,9 @@ def cannot(w):
             ("an absolute one", 3, lambda: os.symlink(
                 w.path("project/x"), d + "/l"), "points outside"),
             ("a FIFO", 3, lambda: os.mkfifo(d + "/l"), "neither a file"),
+            ("a file of 9 GiB without content", 1, lambda: os.truncate(
+                d + "/l" if not open(d + "/l", "w").close() else "", 9 << 30),
+             "has more than"),
             ("a bad manifest", 2, lambda: open(
                 d + "/extension.json", "w").write("{"), "extension.json"),
             ("no manifest", 2, lambda: os.unlink(d + "/extension.json"),
