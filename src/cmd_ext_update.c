@@ -105,7 +105,8 @@ static void report(const struct talk *t, const struct zb_updated *u)
 		zb_cmd_say("%s is unchanged where it came from%s", u->name,
 			   zb_buf_str(&b));
 	} else {
-		zb_cmd_say("updated %s; its scope, home and data are kept",
+		zb_cmd_say("updated %s; its scope, home and data are kept, and "
+			   "the new code runs from its next start on",
 			   u->name);
 		if (u->wishes.n && !u->wishes.v[0].granted)
 			zb_cmd_say("to grant what it asks for now:");

@@ -234,6 +234,27 @@ def others(w):
     w.equal(read(ext(w, "th", "theme.json")), '{"x":1}', "the theme")
 
 
+@test("while it runs", needs="sandbox", seconds=60)
+def running(w):
+    version(w, "ru", "one")
+    w.install("ru")
+    version(w, "ru", "two")
+    host = w.wrap("ru")
+    host.handshake()
+    host.until("ready")
+
+    def ask(i):
+        host.send({"type": "tool_call", "id": i, "name": "t", "args": {}})
+        return host.until("tool_result")["content"][0]["text"]
+    w.equal(ask("1"), "one", "before")
+    r = w.zotbox("ext", "update", "ru", "-y")
+    w.equal(r.rc, 0, "updated meanwhile", r)
+    w.contains(r.err, "from its next start on", "says from when on")
+    w.equal(ask("2"), "one", "what runs goes on")
+    w.equal(host.shutdown(), 0, "and ends as it should")
+    answers(w, "ru", "two", "the next start has the new code")
+
+
 @test("killed in the middle: a start alone puts it right", seconds=240,
       needs=("sandbox", "strace"))
 def start_settles(w):
