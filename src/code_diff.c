@@ -147,10 +147,9 @@ static const char *kind_words(char was, char now)
 }
 
 static int tell(struct zb_code_diff *d, const struct zb_code_side *was,
-		const struct zb_code_side *now, const struct zb_lock_file *x,
-		const struct zb_lock_file *y)
+		const struct zb_code_side *now, const char *path,
+		const struct zb_lock_file *x, const struct zb_lock_file *y)
 {
-	const char *path = x ? x->path : y->path;
 	struct zb_buf b = {0};
 	int rc = 0;
 
@@ -166,16 +165,17 @@ static int tell(struct zb_code_diff *d, const struct zb_code_side *was,
 	return rc ? rc : zb_strv_take(&d->lines, zb_buf_steal(&b));
 }
 
+/* @x, @y: the file at @path as it was and as it is, NULL: not there. */
 static int take(struct zb_code_diff *d, const struct zb_code_side *was,
-		const struct zb_code_side *now, const struct zb_lock_file *x,
-		const struct zb_lock_file *y)
+		const struct zb_code_side *now, const char *path,
+		const struct zb_lock_file *x, const struct zb_lock_file *y)
 {
 	if (x && y && x->kind == y->kind && !strcmp(x->sha256, y->sha256))
 		return 0;
 	d->added += !x;
 	d->removed += !y;
 	d->changed += x && y;
-	return d->lines.n < ZB_DIFF_LINES ? tell(d, was, now, x, y) : 0;
+	return d->lines.n < ZB_DIFF_LINES ? tell(d, was, now, path, x, y) : 0;
 }
 
 int zb_code_diff(struct zb_code_diff *out, const struct zb_code_side *was,
@@ -192,7 +192,9 @@ int zb_code_diff(struct zb_code_diff *out, const struct zb_code_side *was,
 					      : strcmp(x->files[a].path,
 						       y->files[b].path);
 
-		rc = take(out, was, now, order <= 0 ? &x->files[a] : NULL,
+		rc = take(out, was, now,
+			  order <= 0 ? x->files[a].path : y->files[b].path,
+			  order <= 0 ? &x->files[a] : NULL,
 			  order >= 0 ? &y->files[b] : NULL);
 		a += order <= 0;
 		b += order >= 0;
