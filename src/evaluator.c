@@ -138,11 +138,11 @@ static const struct zb_deny *denied_read(const struct zb_plan *plan,
 	return NULL;
 }
 
-/* Is @s, or what will be found below it if it @leads on, closed by @d? */
-static bool closes(const struct zb_deny *d, const struct spelled *s, bool leads)
+/* Is @s, or what will be found below it if it @leads on, closed by @d? @folded
+ * is room for a pattern. */
+static bool closes(const struct zb_deny *d, const struct spelled *s, bool leads,
+		   char *folded)
 {
-	char folded[ZB_PATH_FOLD_MAX];
-
 	if (zb_pattern_match(d->pattern, s->path) ||
 	    (leads && zb_pattern_leads(d->pattern, s->path)))
 		return true;
@@ -156,13 +156,14 @@ static const struct zb_deny *denied_change(const struct zb_plan *plan,
 					   const struct zb_place *p,
 					   const struct zb_query *q)
 {
+	char room[ZB_PATH_FOLD_MAX];
 	struct spelled s;
 	bool sure = spell(&s, q->target);
 
 	for (size_t i = 0; i < plan->n_denies; i++) {
 		const struct zb_deny *d = &plan->denies[i];
 
-		if ((!sure || closes(d, &s, q->is_link)) && counts(d, p))
+		if ((!sure || closes(d, &s, q->is_link, room)) && counts(d, p))
 			return d;
 	}
 	return NULL;
@@ -574,6 +575,7 @@ bool zb_plan_is_built_in(const struct zb_plan *plan, int place,
 {
 	struct zb_query q = {.target = path, .place = place};
 	const struct zb_place *p = place_at(plan, place_of(plan, &q));
+	char room[ZB_PATH_FOLD_MAX];
 	struct spelled s;
 
 	if (!p || !p->carved)
@@ -583,17 +585,15 @@ bool zb_plan_is_built_in(const struct zb_plan *plan, int place,
 	for (size_t i = 0; i < plan->n_denies; i++) {
 		const struct zb_deny *d = &plan->denies[i];
 
-		if (d->built_in && closes(d, &s, false) && counts(d, p))
+		if (d->built_in && closes(d, &s, false, room) && counts(d, p))
 			return true;
 	}
 	return false;
 }
 
 static bool is_alike(const char *pattern, const struct spelled *a,
-		     const struct spelled *b)
+		     const struct spelled *b, char *folded)
 {
-	char folded[ZB_PATH_FOLD_MAX];
-
 	return zb_pattern_alike(pattern, a->path, b->path) &&
 	       (!zb_path_fold(pattern, folded) ||
 		zb_pattern_alike(folded, a->folded, b->folded));
@@ -612,6 +612,7 @@ bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
 {
 	struct zb_query q = {.target = from, .place = place};
 	const struct zb_place *p = place_at(plan, place_of(plan, &q));
+	char room[ZB_PATH_FOLD_MAX];
 	struct spelled a, b;
 
 	*why = NULL;
@@ -626,7 +627,7 @@ bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
 			return false;
 	for (size_t i = 0; i < plan->n_denies; i++) {
 		*why = &plan->denies[i];
-		if (!is_alike((*why)->pattern, &a, &b) && counts(*why, p))
+		if (!is_alike((*why)->pattern, &a, &b, room) && counts(*why, p))
 			return false;
 	}
 	*why = NULL;

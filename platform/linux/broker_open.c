@@ -212,6 +212,15 @@ static bool open_new(struct zb_call *c, const struct opening *o)
 	struct zb_jail_walk *w = &c->walk;
 	struct zb_name n = {.dir = &c->found2};
 
+	/* Without a link on the way the spelled directory is the one. */
+	if (c->found.path[0] && zb_is_plain(c->full)) {
+		if (!zb_locate_name(c, ZB_OP_FS_CREATE, c->asked, c->full,
+				    ZB_ASK_OPEN, n.dir, &n))
+			return true;
+		if (!n.exists)
+			create_name(c, o, &n);
+		return !n.exists;
+	}
 	zb_jail_walk_done(w);
 	zb_jail_walk(&c->b->jail, c->full, o->follow, w);
 	if (w->exists)
