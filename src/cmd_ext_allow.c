@@ -296,6 +296,20 @@ static bool tell_inherited(const struct edit *e, const char *value)
 	return from;
 }
 
+/* What was done to the key: not every value is a grant. */
+static const char *deed(const struct edit *e)
+{
+	const char *key = e->args->arg[1], *value = e->args->arg[2];
+
+	if (e->remove)
+		return "revoked";
+	if (!strcmp(key, "fs.deny"))
+		return "added";
+	if (!strncmp(key, "limits.", 7) || !strcmp(value, "false"))
+		return "set";
+	return "allowed";
+}
+
 static void report_unchanged(const struct edit *e)
 {
 	bool inherited = false;
@@ -303,12 +317,13 @@ static void report_unchanged(const struct edit *e)
 	for (size_t i = 2; e->remove && i < e->args->n_args; i++)
 		inherited = tell_inherited(e, e->args->arg[i]) || inherited;
 	if (!e->remove)
-		zb_cmd_say("%s: nothing to change: it is granted already",
-			   e->path);
+		zb_cmd_say("%s: nothing to change: it %s already", e->path,
+			   strcmp(deed(e), "allowed") ? "stands there"
+						      : "is granted");
 	else if (!inherited)
 		zb_cmd_say("%s: nothing to change: %s does not have that "
-			   "value in this spelling",
-			   e->path, e->args->arg[1]);
+			   "value in this spelling (see zotbox ext scope %s)",
+			   e->path, e->args->arg[1], e->name);
 }
 
 static void report(const struct edit *e)
@@ -320,8 +335,8 @@ static void report(const struct edit *e)
 		report_unchanged(e);
 	else
 		zb_cmd_say("%s: %s %s%s; it counts from the next start of %s",
-			   e->path, e->remove ? "revoked" : "allowed",
-			   e->args->arg[1], zb_buf_str(&values), e->name);
+			   e->path, deed(e), e->args->arg[1],
+			   zb_buf_str(&values), e->name);
 	for (size_t i = 2; !e->remove && i < e->args->n_args; i++)
 		tell_worth(e, e->args->arg[i]);
 	zb_buf_done(&values);

@@ -9,13 +9,16 @@
 #include "enforce.h"
 #include "evaluator.h"
 #include "grant.h"
+#include "hostfs.h"
 #include "inside.h"
 #include "json_scan.h"
 #include "path_match.h"
+#include "proto.h"
 #include "question.h"
 #include "text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,7 +38,7 @@ struct why {
 	char *detail;	  /* proto.VERB, limit.NAME: what is behind the dot */
 	char *target;	  /* as the evaluator wants it */
 	struct zb_inside in; /* fs.*, and net.unix with a path */
-	bool is_path;
+	bool is_path, is_shell;
 	struct zb_answer a;
 	char *command; /* that would allow it */
 	char *cannot;  /* why there is none */
@@ -137,6 +140,20 @@ static bool is_name_op(enum zb_op op)
 	       op == ZB_OP_FS_RENAME;
 }
 
+/* PATH as it is inside; without one, as it is here. */
+static const char *path_variable(const struct why *w)
+{
+	const struct zb_plan *p = &w->q.prep.plan;
+	const char *path = getenv("PATH");
+
+	for (size_t i = 0; i < p->n_env; i++)
+		if (!strcmp(p->env[i].name, "PATH"))
+			path = p->env[i].value;
+	return path ? path : "";
+}
+
+/* A bare program is looked up in PATH, as it would be when it is started and as
+ * fs.exec names it; anything else is a path from where the user is. */
 static int find_path(struct why *w, struct zb_error *err)
 {
 	zb_auto(free) char *path = NULL;
@@ -144,7 +161,10 @@ static int find_path(struct why *w, struct zb_error *err)
 
 	if (!*w->word)
 		return zb_fail(err, ZB_EUSAGE, "an empty path leads nowhere");
-	path = spell(w, w->word);
+	if (w->op == ZB_OP_FS_EXEC && !strchr(w->word, '/'))
+		path = zb_host_which(w->word, path_variable(w), NULL);
+	if (!path)
+		path = spell(w, w->word);
 	if (!path || path[0] != '/')
 		return zb_fail(err, ZB_EUSAGE,
 			       "not an absolute path: %s; start it with /, ~/ "
@@ -217,6 +237,25 @@ static int find_limit(struct why *w, struct zb_error *err)
 		       near ? near : "", near ? "?" : "");
 }
 
+/* Verbs that hand the user's host a text: what the text says decides first. A
+ * slash command has a verb of its own. */
+static int check_text(struct why *w, enum zb_verb verb, struct zb_error *err)
+{
+	const char *text = strchr(w->target, ':');
+	enum zb_text_kind kind =
+		text ? zb_text_kind(text + 1, strlen(text + 1)) : ZB_TEXT_PLAIN;
+
+	if (verb != ZB_VERB_PROMPT && verb != ZB_VERB_INSERT &&
+	    verb != ZB_VERB_SUBMIT)
+		return 0;
+	w->is_shell = kind == ZB_TEXT_SHELL;
+	if (kind == ZB_TEXT_SLASH)
+		return zb_fail(err, ZB_EUSAGE,
+			       "text that is a slash command needs the grant "
+			       "of that as well: ask for proto.slash NAME");
+	return 0;
+}
+
 static int find_verb(struct why *w, struct zb_error *err)
 {
 	const char *names[ZB_VERB_COUNT + 1] = {NULL};
@@ -230,7 +269,7 @@ static int find_verb(struct why *w, struct zb_error *err)
 	for (unsigned v = 0; v < ZB_VERB_COUNT; v++) {
 		names[v] = zb_verb_name((enum zb_verb)v);
 		if (verb && !strcmp(verb, names[v]))
-			return 0;
+			return check_text(w, (enum zb_verb)v, err);
 	}
 	near = verb ? zb_nearest(verb, names) : NULL;
 	return zb_fail(err, ZB_EUSAGE, "no such verb: %s%s%s%s",
@@ -375,6 +414,19 @@ static void judge_integrity(struct why *w)
 	};
 }
 
+/* The mediator's, whatever a scope says. */
+static void judge_shell(struct why *w)
+{
+	w->a = (struct zb_answer){
+		.verdict = ZB_DENY,
+		.place = -1,
+		.rule = zb_strdup("built in: text that starts with `!` runs in "
+				  "the user's shell"),
+		.why_not = zb_strdup("`!` commands have no grant: they are "
+				     "your shell"),
+	};
+}
+
 static bool has_variable(const struct zb_plan *p, const char *name)
 {
 	for (size_t i = 0; i < p->n_env; i++)
@@ -393,8 +445,11 @@ static void judge(struct why *w)
 		.exists = w->in.exists,
 	};
 
-	if (w->op == ZB_OP_INTEGRITY) {
-		judge_integrity(w);
+	if (w->op == ZB_OP_INTEGRITY || w->is_shell) {
+		if (w->is_shell)
+			judge_shell(w);
+		else
+			judge_integrity(w);
 		return;
 	}
 	zb_evaluate(&w->q.prep.plan, &q, &w->a);

@@ -12,6 +12,7 @@
 #include "text.h"
 #include "tool_list.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -122,6 +123,22 @@ static void add_string(struct zb_buf *out, const char *key, const char *value)
 		zb_buf_adds(out, "null");
 }
 
+/* Under what @e will start, while nothing of it is prepared: what a project
+ * brings along has the scope that it was trusted with. Heap, or NULL. */
+static char *policy_to_be(const struct zb_host_server *h,
+			  const struct zb_host_entry *e)
+{
+	zb_auto(free) char *real = NULL, *box = NULL;
+
+	if (e->target.policy)
+		return zb_strdup(e->target.policy);
+	if (e->found.scope != ZB_FOUND_PROJECT)
+		return zb_strdup("strict");
+	real = realpath(e->found.dir, NULL);
+	box = real ? zb_store_path_box_name(real) : NULL;
+	return box ? zb_box_policy(&h->store, box) : NULL;
+}
+
 /* The row that `ext list` has, with what is true of it here and now. */
 static void add_row(struct zb_buf *out, const struct zb_host_server *h,
 		    const struct zb_host_entry *e)
@@ -132,14 +149,13 @@ static void add_row(struct zb_buf *out, const struct zb_host_server *h,
 			: NULL;
 	const struct zb_prepared *p =
 		m && m->ext ? zb_extension_prepared(m->ext) : NULL;
+	zb_auto(free) char *later = NULL;
 	struct zb_found f = e->found;
 
 	if (p)
 		f.policy = p->policy;
 	else if (!e->off && !f.wrapped)
-		f.policy =
-			(char *)(uintptr_t)(e->target.policy ? e->target.policy
-							     : "strict");
+		f.policy = later = policy_to_be(h, e);
 	if (m && m->problem)
 		f.problem = m->problem;
 	else if (e->off)

@@ -70,7 +70,9 @@ static const struct zb_option logs_options[] = {
 };
 static const struct zb_option doctor_options[] = {
 	{.name = "json", .help = "one JSON object"},
-	{.name = "repair", .help = "write wrapped manifests afresh"},
+	{.name = "repair",
+	 .help = "confine NAME again, after ext unwrap too; without NAME "
+		 "mend those that another zotbox would start"},
 	{0},
 };
 static const struct zb_option check_options[] = {
@@ -171,6 +173,7 @@ static const char why_more[] =
 	"denials have it, with its TARGET:\n"
 	"fs.read fs.write fs.create fs.delete fs.rename fs.exec fs.meta PATH "
 	"(fs.write: the content of what is there, fs.create: a new name)\n"
+	"(fs.exec takes a name as well, and looks it up in PATH)\n"
 	"net.connect net.listen HOST:PORT, net.dns HOST, net.unix PATH or "
 	"@NAME\n"
 	"env VARIABLE, syscall NAME, integrity\n"
@@ -297,7 +300,7 @@ const struct zb_command zb_commands[] = {
 	{
 		.name = "ext untrust",
 		.synopsis = "PATH",
-		.help = "take that back",
+		.help = "end the trust in an extension of a project",
 		.more = trust_more,
 		.options = no_options,
 		.min_args = 1,

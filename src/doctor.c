@@ -98,7 +98,9 @@ static void judge_wishes(struct zb_patient *p, const struct zb_store *store,
 
 	if (!t->name) {
 		zb_wishes_list(&p->wishes, requested,
-			       "zotbox did not install it", NULL);
+			       "zotbox does not start it, or did not "
+			       "install it",
+			       NULL);
 		return;
 	}
 	path = zb_store_box(store, t->name, "scope.json");

@@ -513,8 +513,15 @@ static bool is_denied(const struct zb_plan *plan, const char *path)
 static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 		     const struct zb_finding *f, struct grant *g)
 {
+	static const char wins[] =
+		"fs.deny wins over every grant: edit the scope";
 	const struct zb_place *p = place_at(plan, f->place);
 
+	/* The user's deny first: it stays, even when the name is granted. */
+	if (is_denied(plan, q->target)) {
+		g->why_not = wins;
+		return;
+	}
 	if (q->op != ZB_OP_FS_READ && q->op != ZB_OP_FS_EXEC &&
 	    f->reason != ZB_R_MOUNT && !(p && p->kind == ZB_PLACE_EXTENSION) &&
 	    ((f->deny && f->deny->built_in) || is_run(plan, q->target))) {
@@ -523,8 +530,8 @@ static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 			     "with --yes-i-mean-it";
 		return;
 	}
-	if (f->reason == ZB_R_DENIED || is_denied(plan, q->target)) {
-		g->why_not = "fs.deny wins over every grant: edit the scope";
+	if (f->reason == ZB_R_DENIED) {
+		g->why_not = wins;
 		return;
 	}
 	g->why_not = f->reason == ZB_R_MOUNT ? "it is a mount of the sandbox"

@@ -85,8 +85,7 @@ static int no_memory(struct zb_error *err)
 static int check_stop(const struct job *j, struct zb_error *err)
 {
 	return j->req->stop && *j->req->stop
-		       ? zb_fail_sys(err, EINTR, "install %s",
-				     j->in.source.shown)
+		       ? zb_fail(err, ZB_ESYS, "interrupted")
 		       : 0;
 }
 

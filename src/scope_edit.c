@@ -136,7 +136,7 @@ static int unknown_key(struct edit *e, const char *key)
 	else
 		zb_fail(e->err, ZB_EUSAGE,
 			"unknown key \"%s\"; keys are dotted, like fs.read or "
-			"protocol.events",
+			"protocol.events (zotbox ext allow --help has them)",
 			zb_buf_str(&b));
 	zb_buf_done(&b);
 	return ZB_EUSAGE;

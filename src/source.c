@@ -505,8 +505,8 @@ static int git_failed(const struct run *r, const char *url, const char *why,
 
 		if (words.len > 1200)
 			break;
-		if (n)
-			zb_text_escape(&words, s, n, 400);
+		if (n) /* ssh ends its lines with a CR as well */
+			zb_text_escape(&words, s, n - (s[n - 1] == '\r'), 400);
 		if (n && s[n] && s[n + 1])
 			zb_buf_adds(&words, "; ");
 	}
@@ -539,7 +539,7 @@ static int run_git(const char *const *argv, const char *url,
 	why = attend(&r, now_ms() + (int64_t)seconds * 1000, stop);
 	end_git(&r);
 	if (why && stop && *stop)
-		rc = zb_fail_sys(err, EINTR, "git clone");
+		rc = zb_fail(err, ZB_ESYS, "interrupted");
 	else if (why || !WIFEXITED(r.status) || WEXITSTATUS(r.status))
 		rc = git_failed(&r, url, why, err);
 	zb_buf_done(&r.words);

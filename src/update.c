@@ -79,7 +79,7 @@ static int no_memory(struct job *j)
 static int check_stop(struct job *j)
 {
 	return j->req->stop && *j->req->stop
-		       ? zb_fail_sys(j->err, EINTR, "update %s", j->req->name)
+		       ? zb_fail(j->err, ZB_ESYS, "interrupted")
 		       : 0;
 }
 

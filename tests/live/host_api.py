@@ -662,6 +662,25 @@ def load_errors(w):
     done(w, h)
 
 
+@test("what a project brings along: its policy is told before it is started",
+      needs="sandbox")
+def trusted_policy(w):
+    w.mkext("local", ECHO % ("local", "l", "l"))
+    os.makedirs(os.path.join(w.project, ".zot/extensions"))
+    there = os.path.join(w.project, ".zot/extensions/local")
+    os.rename(w.path("local"), there)
+    w.equal(w.zotbox("ext", "trust", there, "--policy", "standard", "--yes",
+                     cwd=w.project).rc, 0, "trusted")
+    h = Host(w)
+    first = data(h.ask("list_extensions"))["extensions"][0]
+    h.ready()
+    last = data(h.ask("list_extensions"))["extensions"][0]
+    w.equal((first["name"], first["policy"], last["policy"]),
+            ("local", "standard", "standard"), "first %s, then %s" %
+            (first["state"], last["state"]))
+    done(w, h)
+
+
 @test("discovery, precedence and reload", needs="sandbox")
 def discovery(w):
     w.mkext("g", ECHO % ("g", "g", "g"))

@@ -189,6 +189,29 @@ def wrong(w):
     w.equal(w.zotbox("ext", "why", "k").rc, 2, "no operation")
 
 
+@test("ext why: a program by its name; text that is a command")
+def words(w):
+    hello(w, "k")
+    w.install("k")
+    why(w, "k", "fs.exec", "git", rc=3)
+    w.equal(w.zotbox("ext", "allow", "k", "fs.exec", "git").rc, 0, "granted")
+    j = why(w, "k", "fs.exec", "git", rc=0)
+    w.equal((j["asked"], os.path.basename(j["target"])), ("git", "git"),
+            "as fs.exec names it")
+    w.check(j["target"].startswith("/"), "the program in PATH")
+    why(w, "k", "fs.exec", "./git", rc=3)
+    w.equal(w.zotbox("ext", "allow", "k", "protocol.submit", "true").rc, 0,
+            "granted")
+    why(w, "k", "proto.submit", "hello", rc=0)
+    for verb in "submit", "prompt", "insert":
+        j = why(w, "k", "proto." + verb, " !ls", rc=3)
+        w.equal((j["grant"], j["command"]), (None, None), "no grant helps")
+        w.contains(j["cannot"], "your shell")
+        r = w.zotbox("ext", "why", "k", "proto." + verb, "/model x")
+        w.equal(r.rc, 2, "a slash command has a verb of its own", r)
+        w.contains(r.err, "proto.slash")
+
+
 @test("ext why: changed code has no answer; nothing is started or kept")
 def integrity(w):
     hello(w, "k")

@@ -339,6 +339,8 @@ static const struct row rows[] = {
 	{7, "fs.create", P "/.g\xe2\x80\x8dit", "", D, EACCES, LL,
 	 "-by its own name"},
 	{7, "fs.create", P "/.env.local", "", D, EACCES, LL, "-fs.deny"},
+	/* run by a shell, and denied: granted by its name it stays denied */
+	{7, "fs.create", P "/.envrc", "", D, EACCES, LL, "-fs.deny"},
 	{7, "fs.create", P "/X.PEM", "", D, EACCES, LL, "-fs.deny"},
 	{7, "fs.read", P "/X.PEM", "e", B, 0, 0, NULL}, /* another file */
 	{7, "fs.exec", P "/run.sh", "e", D, EACCES, LL,

@@ -795,7 +795,7 @@ static void edit_refusals(void **state)
 		 "tool_call?"},
 		{"{}", "nothing", "x", false, ZB_EUSAGE,
 		 "unknown key \"nothing\"; keys are dotted, like fs.read or "
-		 "protocol.events"},
+		 "protocol.events (zotbox ext allow --help has them)"},
 		{"{}", "fs", "x", false, ZB_EUSAGE, NULL},
 		{"{}", "protocol.intercept.", "block", false, ZB_EUSAGE, NULL},
 		{"{}", "protocol.intercept.a.b", "block", false, ZB_EUSAGE,
