@@ -524,7 +524,8 @@ static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 	}
 	if (q->op != ZB_OP_FS_READ && q->op != ZB_OP_FS_EXEC &&
 	    f->reason != ZB_R_MOUNT && !(p && p->kind == ZB_PLACE_EXTENSION) &&
-	    ((f->deny && f->deny->built_in) || is_run(plan, q->target))) {
+	    ((f->deny && f->deny->built_in && !f->deny->origin.file) ||
+	     is_run(plan, q->target))) {
 		g->why_not = "zot, git, an editor or a shell runs what stands "
 			     "there; it is granted only by its own name and "
 			     "with --yes-i-mean-it";

@@ -512,12 +512,22 @@ static int check_made(struct zb_resolver *r)
 static int resolve(struct zb_resolver *r, const struct zb_manifest *manifest)
 {
 	static int (*const steps[])(struct zb_resolver *) = {
-		check_facts,	    find_roots,	       refuse_network,
-		judge_protocol,	    find_project,      add_system,
-		zb_resolve_shipped, add_own,	       zb_resolve_denies,
-		zb_resolve_grants,  zb_resolve_settle, check_made,
-		add_program,	    zb_resolve_env,    check_program,
-	};
+		check_facts,
+		find_roots,
+		refuse_network,
+		judge_protocol,
+		find_project,
+		add_system,
+		zb_resolve_shipped,
+		add_own,
+		zb_resolve_denies,
+		zb_resolve_grants,
+		zb_resolve_judge_links,
+		zb_resolve_settle,
+		check_made,
+		add_program,
+		zb_resolve_env,
+		check_program};
 	struct zb_plan *p = r->plan;
 	int rc = 0;
 

@@ -88,6 +88,16 @@ int zb_resolve_notice(struct zb_resolver *r, const struct zb_rule *rule,
 int zb_resolve_shipped(struct zb_resolver *r);
 int zb_resolve_denies(struct zb_resolver *r);
 int zb_resolve_grants(struct zb_resolver *r);
+/* Close the name @path to changes where it lies in what is granted for writing;
+ * @origin: {0} if it is built in. Return: 0 or ZB_ELIMIT. */
+int zb_resolve_close(struct zb_resolver *r, const char *path,
+		     const struct zb_origin *origin);
+/* The same for the links of @w. (resolve_links.c) */
+int zb_resolve_close_links(struct zb_resolver *r, const struct zb_walk *w,
+			   const struct zb_origin *origin);
+/* After the grants: none of them depends on a link that the extension could
+ * have made. */
+int zb_resolve_judge_links(struct zb_resolver *r);
 int zb_resolve_env(struct zb_resolver *r);
 /* Has the variable @name a word like TOKEN or KEY in it? */
 bool zb_env_looks_secret(const char *name);

@@ -182,6 +182,22 @@ static int add_deny(struct zb_resolver *r, const char *dir, const char *tail,
 	return 0;
 }
 
+int zb_resolve_close(struct zb_resolver *r, const char *path,
+		     const struct zb_origin *origin)
+{
+	struct zb_plan *p = r->plan;
+	int rc;
+
+	for (size_t i = 0; i < p->n_denies; i++)
+		if (p->denies[i].built_in &&
+		    !strcmp(p->denies[i].pattern, path))
+			return 0;
+	rc = add_deny(r, path, "", origin);
+	if (!rc)
+		p->denies[p->n_denies - 1].built_in = true;
+	return rc;
+}
+
 static bool is_needed(const struct zb_place *p)
 {
 	return p->kind == ZB_PLACE_SYSTEM || p->kind == ZB_PLACE_RUNTIME ||
@@ -231,15 +247,16 @@ static int judge_deny(struct zb_resolver *r, const struct zb_rule *rule,
 	return 0;
 }
 
-/* A deny of one name denies what the name leads to, and the name. */
+/* A deny of one name denies what the name leads to, and the name. Links on the
+ * way stay as they are. */
 static int deny_link(struct zb_resolver *r, const struct zb_rule *rule,
 		     const struct target *t, const struct zb_walk *w)
 {
 	struct zb_walk link;
-	int rc = 0;
+	int rc = zb_resolve_close_links(r, w, &rule->origin);
 
-	if (*t->tail || !w->links.n)
-		return 0;
+	if (rc || *t->tail || !w->links.n)
+		return rc;
 	if (zb_resolve_walk(r, t->head, true, &link))
 		return ZB_ELIMIT;
 	if (strcmp(link.path, w->path) != 0) {
@@ -547,21 +564,11 @@ out:
 
 static int add_built_in(struct zb_resolver *r, const char *pattern)
 {
-	struct zb_plan *p = r->plan;
-	int rc;
-
-	for (size_t i = 0; i < p->n_denies; i++)
-		if (p->denies[i].built_in &&
-		    !strcmp(p->denies[i].pattern, pattern))
-			return 0;
-	rc = add_deny(r, pattern, "", &(struct zb_origin){0});
-	if (!rc)
-		p->denies[p->n_denies - 1].built_in = true;
-	return rc;
+	return zb_resolve_close(r, pattern, &(struct zb_origin){0});
 }
 
 /* Where one of these names is a link in @dir itself, what it leads to is run
- * as well. */
+ * as well, and so what another link on the way leads to would be. */
 static int carve_linked(struct zb_resolver *r, const char *dir,
 			const char *name)
 {
@@ -573,6 +580,8 @@ static int carve_linked(struct zb_resolver *r, const char *dir,
 		return ZB_ELIMIT;
 	if (strcmp(w.path, path) != 0)
 		rc = add_built_in(r, w.path);
+	if (!rc)
+		rc = zb_resolve_close_links(r, &w, &(struct zb_origin){0});
 	zb_walk_done(&w);
 	return rc;
 }

@@ -265,6 +265,64 @@ def no_git(w):
                 "recorded: %s %s" % (op, rel), s.changes())
 
 
+# ---- links that it could make ------------------------------------------------
+
+@test("links on the way to what is closed", needs="sandbox", seconds=60)
+def ways(w):
+    s = Shell(w)
+    p = w.project
+    os.makedirs(p + "/store/real/hooks")
+    os.symlink("real", p + "/store/mid")
+    os.symlink("store/mid", p + "/.git")
+    os.makedirs(p + "/other/sub")
+    os.symlink("other", p + "/dir")
+    os.symlink("dir/sub", p + "/.claude")
+    w.write("home/proj/keep/a/pem", "S3CRET")
+    os.symlink("keep", p + "/kept")
+    s.rules["fs"]["deny"] = ["${project}/kept/a/**"]
+    for link in ("store/mid", "dir", "kept"):
+        was = os.readlink(os.path.join(p, link))
+        s.run("rm " + link, "mv %s x" % link, "ln -sfn . " + link,
+              "mv -T other %s" % link, "echo x >y; mv y " + link)
+        w.equal(os.readlink(os.path.join(p, link)), was, link + " stays")
+        r = w.denied("p", "fs.delete", os.path.join(p, link))
+        w.check(r, link + ": recorded", s.changes())
+    w.contains(r["rule"], "p.scope.json", "by the rule that it serves", r)
+    w.contains(r["cannot"], "fs.deny", "and what would open it", r)
+    w.check(not os.path.exists(p + "/.git/hooks/x"), "nothing is planted")
+
+
+@test("a grant through a link that it could make", needs="sandbox", seconds=60)
+def through(w):
+    s = Shell(w)
+    p = w.project
+    w.write("home/.ssh/lib/id", "S3CRET")
+    read = "cat %s/.ssh/lib/id; echo x >%s/.ssh/lib/x" % (w.home, w.home)
+    for key, value, link, to in (
+            ("read", "${project}/v/lib", "v", "../.ssh"),
+            ("read", "${project}/v/*", "v", "../.ssh/lib"),
+            ("write", "${project}/out", "out", "../.ssh/lib"),
+            ("write", "${project}/new/", "new", "../fresh")):
+        s.rules["fs"]["read"] = list(PARTS)
+        s.rules["fs"]["write"] = ["${project}"]
+        got = s.run("ln -s %s %s" % (to, link))
+        s.rules["fs"][key].append(value)
+        w.equal(got[0][0], 0, value + ": the link is made")
+        c = w.console(w.path("p"), [call("sh", c=read, d=p)], "--scope",
+                      w.scope("p", s.rules))
+        w.equal(c.rc, 3, value + ": does not start with it", c)
+        w.contains(c.err, "which the extension may replace", value + ": why")
+        w.check(not os.path.exists(w.home + "/fresh") and
+                not os.path.exists(w.home + "/.ssh/lib/x"),
+                value + ": nothing is made")
+        os.unlink(os.path.join(p, link))
+    os.makedirs(p + "/packages/one")
+    os.symlink("packages/one", p + "/one")
+    s.rules["fs"]["write"] = ["${project}", "${project}/one"]
+    w.equal(s.run("echo x >one/f")[0], (0, ""),
+            "one that stays in what may be written to is no matter")
+
+
 # ---- what is said of it ------------------------------------------------------
 
 @test("doctor and the suggestions", needs="sandbox", seconds=60)
