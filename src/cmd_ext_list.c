@@ -55,7 +55,7 @@ static void row(struct zb_buf *out, const struct zb_found *f)
 	cell(out, m->version, 10);
 	cell(out, !f->has_manifest ? "-" : m->enabled ? "yes" : "no", 8);
 	cell(out, m->language, 10);
-	cell(out, f->policy, 12);
+	cell(out, f->policy, 14);
 	last_cell(out, f);
 }
 
@@ -66,7 +66,7 @@ static void table(struct zb_buf *out, const struct zb_found_list *l)
 		unsigned width;
 	} columns[] = {
 		{"scope", 12},	{"name", 20},	  {"version", 10},
-		{"enabled", 8}, {"language", 10}, {"policy", 12},
+		{"enabled", 8}, {"language", 10}, {"policy", 14},
 	};
 
 	for (size_t i = 0; i < ZB_ARRAY_LEN(columns); i++)

@@ -331,9 +331,10 @@ static const struct row *find_row(const char *word, size_t n,
 	}
 	near = typed ? zb_nearest(typed, words) : NULL;
 	zb_text_escape(&shown, word, n, 60);
-	zb_fail(err, ZB_EUSAGE, "unknown verb \"%s\"%s%s%s", zb_buf_str(&shown),
-		near ? "; did you mean \"" : "", near ? near : "",
-		near ? "\"?" : "");
+	zb_fail(err, ZB_EUSAGE, "unknown verb \"%s\"; %s%s%s",
+		zb_buf_str(&shown),
+		near ? "did you mean \"" : "zotbox console --help has them",
+		near ? near : "", near ? "\"?" : "");
 	zb_buf_done(&shown);
 	return NULL;
 }

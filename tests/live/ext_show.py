@@ -76,7 +76,7 @@ def columns(w):
     w.write("zot/extensions/two/extension.json",
             '{"name":"two","exec":"./a"}')
     r = w.zotbox("ext", "list")
-    form = "%-12s  %-20s  %-10s  %-8s  %-10s  %-12s  %s"
+    form = "%-12s  %-20s  %-10s  %-8s  %-10s  %-14s  %s"
     top = w.zot_home + "/extensions/"
     w.equal(r.out.splitlines(), [
         form % ("scope", "name", "version", "enabled", "language", "policy",

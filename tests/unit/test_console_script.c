@@ -161,7 +161,7 @@ static void bad_lines(void **state)
 
 	(void)state;
 	refuse("cal t", "did you mean \"call\"?");
-	refuse("\033[2J", "unknown verb \"\\x1b[2J\"");
+	refuse("\033[2J", "unknown verb \"\\x1b[2J\"; zotbox console --help");
 	refuse("/", "/NAME");
 	refuse("call", "call TOOL [JSON]");
 	refuse("call t {", "not JSON");
