@@ -240,6 +240,8 @@ static void json_places(const struct zb_plan *p, struct zb_buf *out)
 			    place->brokered ? "true" : "false");
 		if (place->only.n)
 			json_list(out, "only", &place->only);
+		if (place->only_changes.n)
+			json_list(out, "only_changes", &place->only_changes);
 		zb_buf_adds(out, ",\"origin\":");
 		zb_origin_json(&place->origin, out);
 		zb_buf_addc(out, '}');

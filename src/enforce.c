@@ -140,11 +140,15 @@ static void judge_one(struct walk *w, const char *key,
 	       view->origin);
 }
 
+static bool same_line(const struct zb_origin *a, const struct zb_origin *b)
+{
+	return a->file && b->file && a->key && b->key && a->line == b->line &&
+	       !strcmp(a->file, b->file) && !strcmp(a->key, b->key);
+}
+
 static bool made_by(const struct zb_place *p, const struct zb_origin *o)
 {
-	return p->origin.file && o->file && p->origin.key && o->key &&
-	       p->origin.line == o->line && !strcmp(p->origin.file, o->file) &&
-	       !strcmp(p->origin.key, o->key);
+	return same_line(&p->origin, o) || same_line(&p->changed_by, o);
 }
 
 /* A grant: ask for each place it made, and keep the weakest answer. */

@@ -180,13 +180,13 @@ static const struct zb_deny *denied(const struct zb_plan *plan,
 		      : denied_read(plan, q->target);
 }
 
-/* Is @path outside the pattern of its grant? */
-static bool beside_pattern(const struct zb_place *p, const char *path)
+/* Is @path outside the patterns of its grant? */
+static bool is_beside(const struct zb_strv *only, const char *path)
 {
-	for (size_t i = 0; i < p->only.n; i++)
-		if (zb_pattern_match(p->only.v[i], path))
+	for (size_t i = 0; i < only->n; i++)
+		if (zb_pattern_match(only->v[i], path))
 			return false;
-	return p->only.n > 0;
+	return only->n > 0;
 }
 
 /* Inside a carved place: is @q closed there? */
@@ -199,7 +199,7 @@ static bool carved_out(const struct zb_plan *plan, const struct zb_query *q,
 	bool absent = !q->exists && q->op != ZB_OP_FS_CREATE &&
 		      q->op != ZB_OP_FS_RENAME;
 
-	if (!d && !beside_pattern(p, q->target))
+	if (!d && !is_beside(change ? &p->only_changes : &p->only, q->target))
 		return false;
 	/* Names stay visible, so an absent one is simply absent. */
 	*out = deny(why, place, absent ? ENOENT : EACCES,
@@ -599,6 +599,19 @@ static bool is_alike(const char *pattern, const struct spelled *a,
 		zb_pattern_alike(folded, a->folded, b->folded));
 }
 
+/* All below what a pattern matches it matches as well, so it does not matter
+ * which of them. */
+static bool is_only_alike(const struct zb_strv *only, const char *a,
+			  const char *b)
+{
+	if (!is_beside(only, a) && !is_beside(only, b))
+		return true;
+	for (size_t i = 0; i < only->n; i++)
+		if (!zb_pattern_alike(only->v[i], a, b))
+			return false;
+	return true;
+}
+
 static bool holds_place(const struct zb_plan *plan, const char *dir)
 {
 	for (size_t i = 0; i < plan->n_places; i++)
@@ -622,9 +635,9 @@ bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
 		return true;
 	if (!spell(&a, from) || !spell(&b, to))
 		return false;
-	for (size_t i = 0; i < p->only.n; i++)
-		if (!zb_pattern_alike(p->only.v[i], from, to))
-			return false;
+	if (!is_only_alike(&p->only, from, to) ||
+	    !is_only_alike(&p->only_changes, from, to))
+		return false;
 	for (size_t i = 0; i < plan->n_denies; i++) {
 		*why = &plan->denies[i];
 		if (!is_alike((*why)->pattern, &a, &b, room) && counts(*why, p))

@@ -140,17 +140,38 @@ static void limit_rule(const struct zb_plan *plan, const struct zb_query *q,
 		    (unsigned long long)zb_plan_limit(plan, l));
 }
 
-static void place_rule(const struct zb_plan *plan, const struct zb_finding *f,
-		       struct zb_buf *b)
+/* The line that @p is there for, or that lets it be changed. */
+static const struct zb_origin *origin_of(const struct zb_place *p,
+					 const struct zb_query *q)
+{
+	bool change = q->op != ZB_OP_FS_READ && q->op != ZB_OP_FS_EXEC;
+
+	return change && p->changed_by.file ? &p->changed_by : &p->origin;
+}
+
+static void only_rule(const struct zb_place *p, const struct zb_query *q,
+		      struct zb_buf *b)
+{
+	const struct zb_strv *only =
+		q->op == ZB_OP_FS_READ || q->op == ZB_OP_FS_EXEC
+			? &p->only
+			: &p->only_changes;
+
+	zb_buf_addf(b, "%s grants only ", origin_of(p, q)->key);
+	for (size_t i = 0; i < only->n; i++)
+		zb_buf_addf(b, "%s%s", i ? ", " : "", only->v[i]);
+}
+
+static void place_rule(const struct zb_plan *plan, const struct zb_query *q,
+		       const struct zb_finding *f, struct zb_buf *b)
 {
 	const struct zb_place *p = place_at(plan, f->place);
 
 	if (!p)
 		return;
-	add_origin(b, &p->origin);
+	add_origin(b, origin_of(p, q));
 	if (f->reason == ZB_R_ONLY)
-		zb_buf_addf(b, "%s grants only %s", p->origin.key,
-			    p->only.v[0]);
+		only_rule(p, q, b);
 	else if (f->reason == ZB_R_PARTLY)
 		zb_buf_addf(b,
 			    "nothing can be executed in %s, into which a deny "
@@ -210,7 +231,7 @@ static const struct zb_origin *decided_by(const struct zb_plan *plan,
 {
 	const struct zb_place *p = place_at(plan, f->place);
 	const struct zb_origin *o = f->deny ? &f->deny->origin
-				    : p	    ? &p->origin
+				    : p	    ? origin_of(p, q)
 					    : granted_by(plan, q);
 
 	return o && o->file ? o : NULL;
@@ -222,7 +243,7 @@ static void allowed_rule(const struct zb_plan *plan, const struct zb_query *q,
 	const struct zb_origin *o = granted_by(plan, q);
 
 	if (f->place >= 0)
-		place_rule(plan, f, b);
+		place_rule(plan, q, f, b);
 	else if (o && o->file)
 		zb_buf_addf(b, "%s: %s", o->file, o->key ? o->key : "");
 	else
@@ -261,7 +282,7 @@ static void add_rule(const struct zb_plan *plan, const struct zb_query *q,
 	case ZB_R_ONLY:
 	case ZB_R_PARTLY:
 	case ZB_R_NO_RIGHT:
-		place_rule(plan, f, b);
+		place_rule(plan, q, f, b);
 		break;
 	case ZB_R_NET:
 		zb_buf_addf(b, "%s: the sandbox's network is empty",

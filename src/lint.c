@@ -405,6 +405,15 @@ static void remove_rule(struct zb_rules *l, const struct zb_rule *rule)
 		}
 }
 
+static bool same_words(const struct zb_strv *a, const struct zb_strv *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = zb_strv_has(b, a->v[i]);
+	return same;
+}
+
 /* Is what exists inside the same in both? */
 static bool same_places(const struct zb_plan *a, const struct zb_plan *b)
 {
@@ -414,11 +423,9 @@ static bool same_places(const struct zb_plan *a, const struct zb_plan *b)
 		const struct zb_place *x = &a->places[i], *y = &b->places[i];
 
 		if (strcmp(x->path, y->path) != 0 || x->rights != y->rights ||
-		    x->kind != y->kind || x->only.n != y->only.n)
+		    x->kind != y->kind || !same_words(&x->only, &y->only) ||
+		    !same_words(&x->only_changes, &y->only_changes))
 			return false;
-		for (size_t k = 0; k < x->only.n; k++)
-			if (!zb_strv_has(&y->only, x->only.v[k]))
-				return false;
 	}
 	return true;
 }

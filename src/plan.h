@@ -62,13 +62,15 @@ struct zb_place {
 	/* A file that the read-only place around it shows as it is: it has more
 	 * rights there (execution), and no mount of its own. */
 	bool shown;
-	/* A deny pattern may match below it, or @only limits it: the broker
+	/* A deny pattern may match below it, or a pattern limits it: the broker
 	 * alone opens here. Nothing can be executed from it: the kernel wants
 	 * READ_FILE for that, which such a place never gets. */
 	bool carved;
-	/* A grant with a pattern in its last component ("DIR/x*"): of what is
-	 * below @path only what one of these matches. Empty: all of it. */
-	struct zb_strv only;
+	/* Grants with a pattern in their last component ("DIR/x*"): of what is
+	 * below @path only what one of these matches may be read; and of it
+	 * only what one of those may be changed. Empty: all of it. What may be
+	 * changed may be read, too. */
+	struct zb_strv only, only_changes;
 	/* Not carved itself, but a carved place is mounted below it: the floor
 	 * cannot give READ here (Landlock follows mounts upward), so the
 	 * broker serves reads of files, and nothing can be executed. Listing
@@ -78,6 +80,8 @@ struct zb_place {
 	 * floor cannot give WRITE or CREATE here either. */
 	bool brokered_writes;
 	struct zb_origin origin;
+	/* The line that lets it be changed, where that is not @origin. */
+	struct zb_origin changed_by;
 };
 
 /* A deny, as a pattern over canonical paths inside (path_match.h). */

@@ -64,6 +64,15 @@ bool zb_env_is_set(const struct zb_env_var *v)
 	return v->origin.key && !strncmp(v->origin.key, "env.set", 7);
 }
 
+static void add_only(struct zb_buf *b, const char *words,
+		     const struct zb_strv *only)
+{
+	for (size_t i = 0; i < only->n; i++) {
+		zb_buf_adds(b, i ? ", " : words);
+		add(b, only->v[i]);
+	}
+}
+
 static void add_place(struct zb_buf *b, const struct zb_place *p)
 {
 	char rights[ZB_RIGHTS_TEXT];
@@ -78,10 +87,8 @@ static void add_place(struct zb_buf *b, const struct zb_place *p)
 		zb_buf_adds(b, " = ");
 		add(b, p->source);
 	}
-	for (size_t i = 0; i < p->only.n; i++) {
-		zb_buf_adds(b, i ? ", " : " only ");
-		add(b, p->only.v[i]);
-	}
+	add_only(b, " only ", &p->only);
+	add_only(b, "; to change only ", &p->only_changes);
 	if (p->carved && p->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE))
 		zb_buf_adds(b, " (carved: the broker serves)");
 	else if (p->carved)

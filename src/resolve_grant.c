@@ -377,6 +377,36 @@ static int hide_own(struct zb_resolver *r, const char *path)
 	return 0;
 }
 
+/* "DIR/x*", as a pattern over real names; NULL in *@only for all of DIR. */
+static int take_pattern(struct zb_resolver *r, const struct zb_rule *rule,
+			const struct target *t, const struct zb_walk *w,
+			char **only)
+{
+	*only = NULL;
+	if (strchr(t->tail, '/'))
+		return zb_resolve_fail(r, ZB_EUSAGE, rule,
+				       "a pattern may stand only in the last "
+				       "component of a grant");
+	if (!*t->tail || !strcmp(t->tail, "**"))
+		return 0;
+	*only = zb_strf("%s/%s", strcmp(w->path, "/") ? w->path : "", t->tail);
+	return *only ? 0 : ZB_ELIMIT;
+}
+
+/* Where the extension's own directory stands there is nothing of the host to
+ * choose from. */
+static int judge_pattern(struct zb_resolver *r, const struct zb_rule *rule,
+			 const char *path)
+{
+	if (!zb_path_below(r->plan->home_real, path) &&
+	    !zb_path_below("/tmp", path))
+		return 0;
+	return zb_resolve_fail(r, ZB_EUNSUPPORTED, rule,
+			       "a pattern directly in %s: the extension's own "
+			       "directory stands there; name the files",
+			       path);
+}
+
 /* fs.read */
 
 static int absent(struct zb_resolver *r, const struct zb_rule *rule,
@@ -394,15 +424,10 @@ static int place_read(struct zb_resolver *r, const struct zb_rule *rule,
 	struct zb_plan *p = r->plan;
 	int rc = judge_breadth(r, rule, w->path, only);
 
+	if (!rc && only)
+		rc = judge_pattern(r, rule, w->path);
 	if (rc)
 		return rc;
-	if (only && (zb_path_below(p->home_real, w->path) ||
-		     zb_path_below("/tmp", w->path)))
-		return zb_resolve_fail(r, ZB_EUNSUPPORTED, rule,
-				       "a pattern directly in %s: the "
-				       "extension's own directory stands "
-				       "there; name the files",
-				       w->path);
 	if (!w->is_dir && (only || !w->is_file))
 		return absent(r, rule, w);
 	if (!strcmp(w->path, "/tmp"))
@@ -425,25 +450,12 @@ static int grant_read(struct zb_resolver *r, const struct zb_rule *rule)
 
 	if (rc || t.skip || t.own)
 		goto out;
-	if (strchr(t.tail, '/')) {
-		rc = zb_resolve_fail(r, ZB_EUSAGE, rule,
-				     "a pattern may stand only in the last "
-				     "component of a grant");
-		goto out;
-	}
 	rc = ZB_ELIMIT;
 	if (zb_resolve_walk(r, t.head, false, &w))
 		goto out;
-	rc = 0;
-	if (is_private(r, w.path) ||
-	    zb_path_below(w.path, r->plan->extension_real))
-		goto out;
-	if (*t.tail && strcmp(t.tail, "**") != 0) {
-		only = zb_strf("%s/%s", strcmp(w.path, "/") ? w.path : "",
-			       t.tail);
-		rc = only ? 0 : ZB_ELIMIT;
-	}
-	if (!rc)
+	rc = take_pattern(r, rule, &t, &w, &only);
+	if (!rc && !is_private(r, w.path) &&
+	    !zb_path_below(w.path, r->plan->extension_real))
 		rc = place_read(r, rule, &w, only);
 out:
 	zb_walk_done(&w);
@@ -608,7 +620,7 @@ static int carve_out(struct zb_resolver *r, const char *dir)
 
 /* Run by zot, git, an editor or a shell: only by its own name, and meant. */
 static int judge_write(struct zb_resolver *r, const struct zb_rule *rule,
-		       const char *path)
+		       const char *path, const char *only)
 {
 	zb_auto(free) char *mcp =
 		zb_path_join(r->plan->zot_home_real, "mcp.json");
@@ -637,17 +649,22 @@ static int judge_write(struct zb_resolver *r, const struct zb_rule *rule,
 				       "zot, git or an editor runs what stands "
 				       "there; remove it, or grant it with "
 				       "--yes-i-mean-it");
-	return judge_breadth(r, rule, path, NULL);
+	return judge_breadth(r, rule, path, only);
 }
 
 static int place_write_dir(struct zb_resolver *r, const struct zb_rule *rule,
-			   const struct zb_walk *w)
+			   const struct zb_walk *w, const char *only)
 {
+	struct zb_plan *p = r->plan;
 	int rc = zb_resolve_add_walked(r, ZB_PLACE_GRANT, w,
 				       ZB_MAY_READ | ZB_MAY_WRITE |
 					       ZB_MAY_CREATE | ZB_MAY_LIST,
 				       &rule->origin);
 
+	if (!rc && only &&
+	    (zb_strv_add(&p->places[p->n_places - 1].only, only) ||
+	     zb_strv_add(&p->places[p->n_places - 1].only_changes, only)))
+		rc = ZB_ELIMIT;
 	if (!rc)
 		rc = carve_out(r, w->path);
 	return rc ? rc : hide_own(r, w->path);
@@ -680,7 +697,7 @@ static int place_new_dir(struct zb_resolver *r, const struct zb_rule *rule,
 	else
 		rc = zb_strv_add(&r->plan->made, w->path)
 			     ? ZB_ELIMIT
-			     : place_write_dir(r, rule, &made);
+			     : place_write_dir(r, rule, &made, NULL);
 	zb_walk_done(&p);
 	return rc;
 }
@@ -688,19 +705,21 @@ static int place_new_dir(struct zb_resolver *r, const struct zb_rule *rule,
 static int place_write(struct zb_resolver *r, const struct zb_rule *rule,
 		       const struct target *t, const struct zb_walk *w)
 {
-	int rc = judge_write(r, rule, w->path);
+	zb_auto(free) char *only = NULL;
+	int rc = take_pattern(r, rule, t, w, &only);
 
+	if (!rc)
+		rc = judge_write(r, rule, w->path, only);
+	if (!rc && only)
+		rc = judge_pattern(r, rule, w->path);
 	if (rc)
 		return rc;
-	if (*t->tail && strcmp(t->tail, "**") != 0)
-		return zb_resolve_fail(r, ZB_EUNSUPPORTED, rule,
-				       "a pattern in a grant for writing is "
-				       "not built in this version; name the "
-				       "directory or the file");
+	if (only && !w->is_dir)
+		return absent(r, rule, w);
 	if (!w->exists)
 		return place_new_dir(r, rule, t, w);
 	if (w->is_dir && strcmp(w->path, "/tmp") != 0)
-		return place_write_dir(r, rule, w);
+		return place_write_dir(r, rule, w, only);
 	if (!strcmp(w->path, "/tmp"))
 		return zb_resolve_notice(r, rule,
 					 "is the extension's own /tmp inside; "

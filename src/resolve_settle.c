@@ -1,7 +1,9 @@
 /* resolve_settle.c - from everything that was asked for to what is mounted.
  *
  *	wide	a grant that holds HOME replaces the private one
- *	merge	one place a path: the private one wins, rights add up
+ *	merge	one place a path: the private one wins, rights add up, and so do
+ *		patterns, those for reading and those for changes apart
+ *	widen	a pattern does not narrow what a place around it gives
  *	carve	a grant into which a deny reaches, or which has a pattern; into
  *		one for writing some always reach
  *	drop	what a place around it shows anyway, with the same rights
@@ -122,21 +124,40 @@ static int strength(const struct zb_place *p)
 	return 0;
 }
 
+#define CHANGES (ZB_MAY_WRITE | ZB_MAY_CREATE)
+
 static bool same_text(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static void join_only(struct zb_place *into, struct zb_place *from)
+/* No pattern is no limit, so that stays. */
+static void join_only(struct zb_strv *into, struct zb_strv *from)
 {
-	if (!into->only.n || !from->only.n) {
-		zb_strv_done(&into->only);
+	if (!into->n || !from->n) {
+		zb_strv_done(into);
 		return;
 	}
-	for (size_t i = 0; i < from->only.n; i++)
-		if (!zb_strv_has(&into->only, from->only.v[i]) &&
-		    !zb_strv_take(&into->only, from->only.v[i]))
-			from->only.v[i] = NULL;
+	for (size_t i = 0; i < from->n; i++)
+		if (!zb_strv_has(into, from->v[i])) {
+			(void)zb_strv_take(into, from->v[i]);
+			from->v[i] = NULL;
+		}
+}
+
+/* A place that lets nothing be changed says nothing of what may be. */
+static void join_changes(struct zb_place *into, struct zb_place *from)
+{
+	if (!(from->rights & CHANGES))
+		return;
+	if (into->rights & CHANGES) {
+		join_only(&into->only_changes, &from->only_changes);
+		return;
+	}
+	into->only_changes = from->only_changes;
+	into->changed_by = from->origin;
+	from->only_changes = (struct zb_strv){0};
+	from->origin = (struct zb_origin){0};
 }
 
 /* @from is at the same path as @into and goes away. */
@@ -151,8 +172,9 @@ static void join(struct zb_place *into, struct zb_place *from)
 	if (!is_host(into) || !is_host(from) ||
 	    !same_text(into->source, from->source))
 		return;
+	join_only(&into->only, &from->only);
+	join_changes(into, from);
 	into->rights |= from->rights;
-	join_only(into, from);
 }
 
 static void merge(struct zb_plan *p)
@@ -171,9 +193,43 @@ static void merge(struct zb_plan *p)
 	p->n_places = n;
 }
 
-/* carve */
+/* widen */
 
-#define CHANGES (ZB_MAY_WRITE | ZB_MAY_CREATE)
+/* The nearest place around place @i that is no link, or -1. Those around a
+ * place stand before it; among them the last is the nearest. */
+static int around(const struct zb_plan *p, size_t i)
+{
+	for (size_t k = i; k-- > 0;)
+		if (p->places[k].kind != ZB_PLACE_LINK &&
+		    zb_path_below(p->places[i].path, p->places[k].path))
+			return (int)k;
+	return -1;
+}
+
+static bool has_all(const struct zb_strv *only, const char *path)
+{
+	for (size_t i = 0; i < only->n; i++)
+		if (zb_pattern_match(only->v[i], path))
+			return true;
+	return !only->n;
+}
+
+/* What a place around may be read of all may be read of all in one whose
+ * grant has a pattern. */
+static void widen(struct zb_plan *p)
+{
+	for (size_t i = 0; i < p->n_places; i++) {
+		struct zb_place *in = &p->places[i];
+		int k = around(p, i);
+
+		if (k >= 0 && in->only.n && is_host(&p->places[k]) &&
+		    (p->places[k].rights & ZB_MAY_READ) &&
+		    has_all(&p->places[k].only, in->path))
+			zb_strv_done(&in->only);
+	}
+}
+
+/* carve */
 
 /* Does @d have a say in @place? What is built in closes names to changes, and
  * not those that were granted by that very name. */
@@ -246,22 +302,20 @@ static int carve(struct zb_resolver *r)
 			remove_at(p, i);
 			continue;
 		}
-		place->carved = reaches_into(p, place) || place->only.n;
+		place->carved = reaches_into(p, place) || place->only.n ||
+				place->only_changes.n;
 	}
 	return 0;
 }
 
 /* drop */
 
-/* The nearest place around place @i that is no link, or -1. Those around a
- * place stand before it; among them the last is the nearest. */
-static int around(const struct zb_plan *p, size_t i)
+/* Does @outer give on everything below @p what it gives on anything? */
+static bool gives_all(const struct zb_place *outer, const struct zb_place *p)
 {
-	for (size_t k = i; k-- > 0;)
-		if (p->places[k].kind != ZB_PLACE_LINK &&
-		    zb_path_below(p->places[i].path, p->places[k].path))
-			return (int)k;
-	return -1;
+	return has_all(&outer->only, p->path) &&
+	       (!(p->rights & CHANGES) ||
+		has_all(&outer->only_changes, p->path));
 }
 
 static bool adds_nothing(const struct zb_plan *plan,
@@ -276,10 +330,10 @@ static bool adds_nothing(const struct zb_plan *plan,
 	/* Grants add up: one for reading takes nothing from one for writing
 	 * around it, and a file is better where it can be renamed over. */
 	if (p->kind == ZB_PLACE_GRANT && outer->kind == ZB_PLACE_GRANT &&
-	    (outer->rights & CHANGES) && !outer->only.n)
+	    (outer->rights & CHANGES) && gives_all(outer, p))
 		return true;
 	/* What a deny reaches into is another kind of place. */
-	if (outer->only.n || p->carved != outer->carved)
+	if (!gives_all(outer, p) || outer->only.n || p->carved != outer->carved)
 		return false;
 	return p->kind == ZB_PLACE_GRANT || !outer->carved;
 }
@@ -685,6 +739,7 @@ int zb_resolve_settle(struct zb_resolver *r)
 
 	replace_home(r->plan);
 	merge(r->plan);
+	widen(r->plan);
 	rc = carve(r);
 	if (rc)
 		return rc;

@@ -227,7 +227,9 @@ void zb_place_done(struct zb_place *p)
 	free(p->link_to);
 	free(p->content);
 	zb_strv_done(&p->only);
+	zb_strv_done(&p->only_changes);
 	zb_origin_done(&p->origin);
+	zb_origin_done(&p->changed_by);
 	*p = (struct zb_place){0};
 }
 
@@ -264,6 +266,7 @@ int zb_resolve_add(struct zb_resolver *r, const struct zb_place *place)
 	    !copied(&p.link_to, place->link_to) ||
 	    !copied(&p.content, place->content) ||
 	    zb_strv_copy(&p.only, &place->only) ||
+	    zb_strv_copy(&p.only_changes, &place->only_changes) ||
 	    zb_origin_copy(&p.origin, &place->origin)) {
 		zb_place_done(&p);
 		return ZB_ELIMIT;

@@ -271,12 +271,23 @@ static void filter(struct profile *p, const struct zb_region *r)
 	filter_as(p, r->place->is_dir ? "subpath" : "literal", r);
 }
 
-/* A grant with a pattern: what matches, and the list of its directory. */
-static void filter_only(struct profile *p, const struct zb_region *r)
+/* Of what is in @r, to which names does the right @bit hold? */
+static const struct zb_strv *only_of(const struct zb_region *r, unsigned bit)
 {
-	filter_as(p, "literal", r);
-	for (size_t i = 0; i < r->place->only.n; i++) {
-		zb_auto(free) char *real = real_path(r->place->only.v[i]);
+	return bit == W ? &r->place->only_changes : &r->place->only;
+}
+
+/* A grant with a pattern: what matches, and to read the list of its directory.
+ */
+static void filter_only(struct profile *p, const struct zb_region *r,
+			unsigned bit)
+{
+	const struct zb_strv *only = only_of(r, bit);
+
+	if (bit != W)
+		filter_as(p, "literal", r);
+	for (size_t i = 0; i < only->n; i++) {
+		zb_auto(free) char *real = real_path(only->v[i]);
 		zb_auto(free) char *re = NULL;
 
 		if (real)
@@ -304,11 +315,19 @@ static void grant(struct profile *p, size_t i)
 {
 	const struct zb_region *r = &p->regions.v[i],
 			       *in = zb_region_around(&p->regions, i);
-	bool only = r->place->only.n > 0;
 	unsigned had = in ? rights_of(in) : 0, have = rights_of(r);
-	unsigned off = only ? had : had & ~have;
-	unsigned on = only || (in && in->place->only.n) ? have : have & ~had;
+	unsigned off = had & ~have, on = have & ~had;
 
+	for (size_t k = 0; k < ZB_ARRAY_LEN(operations); k++) {
+		unsigned bit = operations[k].bit;
+
+		if (only_of(r, bit)->n) {
+			off |= had & bit;
+			on |= have & bit;
+		} else if (in && only_of(in, bit)->n) {
+			on |= have & bit;
+		}
+	}
 	for (size_t k = 0; k < ZB_ARRAY_LEN(operations); k++) {
 		if (!(off & operations[k].bit))
 			continue;
@@ -320,8 +339,8 @@ static void grant(struct profile *p, size_t i)
 		if (!(on & operations[k].bit))
 			continue;
 		zb_buf_addf(p->out, "(allow %s ", operations[k].operation);
-		if (only)
-			filter_only(p, r);
+		if (only_of(r, operations[k].bit)->n)
+			filter_only(p, r, operations[k].bit);
 		else
 			filter(p, r);
 		zb_buf_adds(p->out, ")\n");

@@ -140,7 +140,7 @@ static const char *why_not(const struct zb_plan *plan, const struct zb_place *p)
 	if (is_root(p->path))
 		return "the list of a drive is never changed; grant a "
 		       "directory";
-	if (p->only.n)
+	if (p->only.n || p->only_changes.n)
 		return "an entry belongs to a file, and files made later would "
 		       "have none; grant the directory";
 	for (size_t i = 0; i < plan->n_denies; i++) {

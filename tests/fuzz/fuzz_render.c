@@ -5,7 +5,7 @@
  *	g w x f	  a grant: read, write, execute, a single file to write
  *	h d t e	  HOME, data/, /tmp, the extension's code
  *	l m	  a link, a made-up file
- *	o	  a pattern for the grant before it
+ *	o c	  a pattern for the grant before it: to read, to change
  *	D b	  a deny, a built-in deny
  *	a	  an argument of the program */
 #include "check.h"
@@ -83,6 +83,11 @@ static void add_line(struct zb_plan *p, char letter, const char *rest)
 	    p->places[p->n_places - 1].kind == ZB_PLACE_GRANT &&
 	    zb_path_below(path, p->places[p->n_places - 1].path))
 		CHECK(!zb_strv_add(&p->places[p->n_places - 1].only, path));
+	if (letter == 'c' && p->n_places &&
+	    p->places[p->n_places - 1].kind == ZB_PLACE_GRANT &&
+	    zb_path_below(path, p->places[p->n_places - 1].path))
+		CHECK(!zb_strv_add(&p->places[p->n_places - 1].only_changes,
+				   path));
 	for (size_t i = 0; i < ZB_ARRAY_LEN(kinds); i++) {
 		const char *source = kinds[i].source;
 
@@ -118,7 +123,7 @@ static void settle(struct zb_plan *p, size_t k)
 
 	if (pl->kind != ZB_PLACE_GRANT)
 		return;
-	pl->carved = pl->only.n;
+	pl->carved = pl->only.n || pl->only_changes.n;
 	for (size_t d = 0; d < p->n_denies; d++) {
 		covered |= zb_pattern_match(p->denies[d].pattern, pl->path);
 		pl->carved |=
@@ -129,6 +134,7 @@ static void settle(struct zb_plan *p, size_t k)
 	free(pl->path);
 	free(pl->source);
 	zb_strv_done(&pl->only);
+	zb_strv_done(&pl->only_changes);
 	memmove(pl, pl + 1, (p->n_places - k - 1) * sizeof(*pl));
 	p->n_places--;
 }

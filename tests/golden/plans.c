@@ -488,6 +488,8 @@ static void add_row(struct zb_plan *p, const struct row *r)
 	pl->origin = origin(r->file, r->key);
 	if (r->only)
 		zb_strv_add(&pl->only, r->only);
+	if (r->only && (r->rights & (ZB_MAY_WRITE | ZB_MAY_CREATE)))
+		zb_strv_add(&pl->only_changes, r->only);
 }
 
 /* "/" before any other byte: what lies in a directory follows it at once. */

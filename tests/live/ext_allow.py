@@ -139,7 +139,7 @@ def refused(w):
              "this version has no network grants"),
             (2, ["fs.create", "~/x"], "did you mean fs.write?"),
             (2, ["protocol.events", "turn_edn"], "did you mean turn_end?"),
-            (4, ["fs.write", "${project}/*.log"], "not built")):
+            (4, ["fs.write", "~/*.log"], "own directory stands there")):
         r = allow(w, "k", *args, rc=rc)
         w.contains(r.err, part)
         w.check("trial" not in r.err, "no file is named that is gone", r)

@@ -636,9 +636,10 @@ def policies(w):
             policy="strict+scope")
     net = w.scope("net", {"net": {"connect": ["example.org:443"]}})
     install("cannot be enforced", 4, "--scope", net, text="net.connect")
-    out = w.scope("out", {"fs": {"write": ["${project}/*.log"]}})
+    out = w.scope("out", {"fs": {"write": ["${project}"],
+                                 "exec": ["${project}"]}})
     install("cannot be enforced in any project", 4, "--scope", out,
-            text="not built")
+            text="the kernel cannot execute")
     r = w.zotbox("ext", "install", d, "--policy", "standard", cwd=w.home)
     w.equal((r.rc, r.err.count("\n")), (0, 1), "standing in HOME is no news",
             r)

@@ -350,6 +350,44 @@ static void drives(void **state)
 	zb_test_plan_done(&plan);
 }
 
+/* Files that are made later would have no entry: neither for reading nor for
+ * writing is a pattern anything that can be granted. */
+static void patterns_are_refused(void **state)
+{
+	(void)state;
+	for (int writes = 0; writes < 2; writes++) {
+		const struct zb_origin o = {.file = (char[]){"scope.json"},
+					    .key = (char[]){"fs.write[0]"}};
+		struct zb_rule_status *v = NULL;
+		struct zb_error err = {0};
+		struct zb_plan plan;
+		struct zb_place *p;
+		size_t n = 0;
+
+		assert_true(zb_test_plan_minimal(&plan));
+		assert_int_equal(zb_strv_add(&plan.argv, "p"), 0);
+		p = zb_test_place(&plan, ZB_PLACE_GRANT, "/d", "",
+				  ZB_MAY_READ | ZB_MAY_LIST | ZB_MAY_WRITE |
+					  ZB_MAY_CREATE,
+				  true);
+		assert_non_null(p);
+		p->origin.file = zb_strdup(o.file);
+		p->origin.key = zb_strdup(o.key);
+		p->carved = true;
+		assert_int_equal(
+			zb_strv_add(writes ? &p->only_changes : &p->only,
+				    "/d/x*"),
+			0);
+		assert_int_equal(
+			zb_rules_add(&plan.scope.fs_write, "/d/x*", &o), 0);
+		assert_int_equal(zb_appcontainer_rules(&plan, &v, &n, &err),
+				 ZB_EUNSUPPORTED);
+		assert_non_null(strstr(err.msg, "files made later"));
+		zb_rule_statuses_done(v, n);
+		zb_test_plan_done(&plan);
+	}
+}
+
 static void whole_drives_are_refused(void **state)
 {
 	static const char *const roots[] = {"/", "/C:", "/d:"};
@@ -453,6 +491,7 @@ int main(void)
 		cmocka_unit_test(process_is_described),
 		cmocka_unit_test(network_is_honest),
 		cmocka_unit_test(drives),
+		cmocka_unit_test(patterns_are_refused),
 		cmocka_unit_test(whole_drives_are_refused),
 		cmocka_unit_test(refuses_names_that_windows_changes),
 		cmocka_unit_test(a_missing_deny_is_noticed),

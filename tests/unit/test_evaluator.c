@@ -30,6 +30,11 @@ static const struct {
 	[6] = {"strict", "{\"fs\":{\"read\":[\"/tmp/work/p\"]}}"},
 	[7] = {"standard", "{\"fs\":{\"write\":[\"${project}\"]}}"},
 	[8] = {"strict", "{\"fs\":{\"write\":[\"~/src/linky\"]}}"},
+	[9] = {"strict", "{\"fs\":{\"read\":[\"${project}/*.c\"],"
+			 "\"write\":[\"${project}/*.log\",\"${project}/.e*\"],"
+			 "\"deny\":[\"${project}/no.log\"]}}"},
+	[10] = {"strict", "{\"fs\":{\"read\":[\"${project}\"],"
+			  "\"write\":[\"${project}/*.log\"]}}"},
 };
 
 #define A	ZB_ALLOW
@@ -318,6 +323,39 @@ static const struct row rows[] = {
 	{6, "fs.delete", "/tmp/work/p", "ed", D, EROFS, MOUNT,
 	 "fs.write /tmp/work"},
 	{6, "fs.create", "/tmp/other", "", A, 0, 0, NULL},
+	/* patterns, each right its own */
+	{9, "fs.read", P "/main.c", "e", B, 0, 0, NULL},
+	{9, "fs.write", P "/main.c", "e", D, EACCES, LL,
+	 "fs.write ${project}/main.c"},
+	{9, "fs.meta", P "/main.c", "e", D, EACCES, LL,
+	 "fs.write ${project}/main.c"},
+	{9, "fs.delete", P "/main.c", "e", D, EACCES, LL,
+	 "fs.write ${project}"},
+	{9, "fs.rename", P "/main.c", "e", D, EACCES, LL,
+	 "fs.write ${project}"},
+	{9, "fs.create", P "/new.c", "", D, EACCES, LL, "fs.write ${project}"},
+	{9, "fs.read", P "/a.log", "e", B, 0, 0, NULL},
+	{9, "fs.write", P "/a.log", "e", B, 0, 0, NULL},
+	{9, "fs.meta", P "/a.log", "e", B, 0, 0, NULL},
+	{9, "fs.delete", P "/a.log", "e", B, 0, 0, NULL},
+	{9, "fs.rename", P "/a.log", "e", B, 0, 0, NULL},
+	{9, "fs.create", P "/b.log", "", B, 0, 0, NULL},
+	{9, "fs.create", P "/dir.log/deep", "", B, 0, 0, NULL},
+	{9, "fs.create", P "/dir/b.log", "", D, EACCES, LL,
+	 "fs.write ${project}/dir"},
+	{9, "fs.create", P "/B.LOG", "", D, EACCES, LL, "fs.write ${project}"},
+	{9, "fs.create", P "/no.log", "", D, EACCES, LL, "-fs.deny"},
+	{9, "fs.create", P "/.envrc", "", D, EACCES, LL, "-by its own name"},
+	{9, "fs.create", P "/.else", "", B, 0, 0, NULL},
+	{9, "fs.meta", P, "ed", D, EACCES, LL, "fs.write ${project}"},
+	{9, "fs.delete", P, "ed", D, EBUSY, MOUNT, "-mount"},
+	{9, "fs.read", P "/notes.txt", "e", D, EACCES, LL,
+	 "fs.read ${project}/notes.txt"},
+	{9, "fs.read", P, "ed", A, 0, 0, NULL},
+	{10, "fs.read", P "/notes.txt", "e", B, 0, 0, NULL},
+	{10, "fs.write", P "/notes.txt", "e", D, EACCES, LL,
+	 "fs.write ${project}/notes.txt"},
+	{10, "fs.write", P "/a.log", "e", B, 0, 0, NULL},
 	/* writing below a directory: the broker's, but for what is run */
 	{7, "fs.create", P "/new.c", "", B, 0, 0, NULL},
 	{7, "fs.create", P "/main.c", "e", A, 0, 0, NULL}, /* EEXIST */
@@ -520,6 +558,12 @@ static void rule_texts(void **state)
 		 "program needs to run"},
 		{3, ZB_OP_FS_READ, P "/notes.txt", true,
 		 "scope.json: fs.read[0] grants only " P "/*.c"},
+		{9, ZB_OP_FS_WRITE, P "/main.c", true,
+		 "scope.json: fs.write[0] grants only " P "/*.log, " P "/.e*"},
+		{10, ZB_OP_FS_CREATE, P "/main.c", false,
+		 "scope.json: fs.write[0] grants only " P "/*.log"},
+		{10, ZB_OP_FS_WRITE, P "/a.log", true,
+		 "scope.json: " P " is granted"},
 		{1, ZB_OP_FS_EXEC, P "/run.sh", true,
 		 "standard.json: nothing grants fs.exec of " P "/run.sh"},
 		{0, ZB_OP_FS_EXEC, "/usr/bin/curl", false,
@@ -714,6 +758,136 @@ static void deny_beats_grant(void **state)
 	assert_true(allowed > 500 && refused > 500);
 }
 
+/* Grants add up, whatever lies in what, each right for itself. */
+static const struct {
+	const char *value, *means;
+} sums[] = {
+	{"~/src", "/home/u/src"},	  {"~/src/a*", "/home/u/src/a*"},
+	{"~/src/o*", "/home/u/src/o*"},	  {"${project}", P},
+	{"${project}/*.c", P "/*.c"},	  {"${project}/s*", P "/s*"},
+	{"${project}/?ub", P "/?ub"},	  {"${project}/sub", P "/sub"},
+	{"${project}/sub/*", P "/sub/*"},
+};
+
+static void add_up(struct zb_buf *b, const char *key, unsigned set)
+{
+	const char *sep = "";
+
+	zb_buf_addf(b, "\"%s\":[", key);
+	for (unsigned i = 0; i < ZB_ARRAY_LEN(sums); i++) {
+		if (!(set & 1u << i))
+			continue;
+		zb_buf_addf(b, "%s\"%s\"", sep, sums[i].value);
+		sep = ",";
+	}
+	zb_buf_addc(b, ']');
+}
+
+static bool is_in(unsigned set, const char *path)
+{
+	for (unsigned i = 0; i < ZB_ARRAY_LEN(sums); i++)
+		if (set & 1u << i && zb_pattern_match(sums[i].means, path))
+			return true;
+	return false;
+}
+
+static bool answer(const struct zb_plan *plan, enum zb_op op, const char *path)
+{
+	struct zb_query q = {
+		.op = op, .target = path, .place = -1, .exists = true};
+
+	return zb_evaluate_fast(plan, &q) != D;
+}
+
+static void patterns_add_up(void **state)
+{
+	static const char *const files[] = {
+		P "/main.c",	 P "/x.txt",	    P "/sub/deep/x",
+		P "/sub/x.c",	 P "/sum",	    "/home/u/src/other/x.txt",
+		P "/sub/.x",	 "/home/u/src/a.c", P "/dir/main.c",
+		"/home/u/src/x", P "/subway/x",	    "/home/u/src/appx/y",
+	};
+
+	(void)state;
+	for (int round = 0; round < 600; round++) {
+		unsigned reads = pick(1u << ZB_ARRAY_LEN(sums)) &
+				 pick(1u << ZB_ARRAY_LEN(sums));
+		unsigned writes = pick(1u << ZB_ARRAY_LEN(sums)) &
+				  pick(1u << ZB_ARRAY_LEN(sums));
+		struct zb_buf b = {0};
+		struct fake_setup s;
+		struct zb_plan plan;
+
+		zb_buf_adds(&b, "{\"fs\":{");
+		add_up(&b, "read", reads);
+		zb_buf_addc(&b, ',');
+		add_up(&b, "write", writes);
+		zb_buf_adds(&b, "}}");
+		fake_init(&s);
+		s.scopes[0] = "strict";
+		s.scopes[1] = zb_buf_str(&b);
+		if (fake_plan(&s, &plan))
+			fail_msg("%s: %s", zb_buf_str(&b), s.err.msg);
+		for (size_t i = 0; i < ZB_ARRAY_LEN(files); i++) {
+			/* What is hidden is the private HOME's. */
+			if (zb_plan_place(&plan, files[i]) < 0 ||
+			    plan.places[zb_plan_place(&plan, files[i])].kind !=
+				    ZB_PLACE_GRANT) {
+				assert_false(is_in(reads | writes, files[i]));
+				continue;
+			}
+			if (answer(&plan, ZB_OP_FS_READ, files[i]) !=
+			    is_in(reads | writes, files[i]))
+				fail_msg("%s: reading %s", zb_buf_str(&b),
+					 files[i]);
+			if (answer(&plan, ZB_OP_FS_WRITE, files[i]) !=
+			    is_in(writes, files[i]))
+				fail_msg("%s: writing %s", zb_buf_str(&b),
+					 files[i]);
+		}
+		zb_plan_done(&plan);
+		zb_buf_done(&b);
+		fake_done(&s);
+	}
+}
+
+/* Only what keeps on both sides the match of each right moves. */
+static void patterns_hold_names(void **state)
+{
+	static const struct {
+		int chain;
+		const char *from, *to;
+		bool may;
+	} moves[] = {
+		{9, P "/a.log", P "/b.log", true},
+		{9, P "/a.log", P "/.else", true},
+		{9, P "/a.log", P "/a.c", false},
+		{9, P "/main.c", P "/a.log", false},
+		{9, P "/a.log", P "/no.log", false},
+		{9, P "/a.log", P "/sub", false},
+		{9, P "/x", P "/y", true},
+		{10, P "/a.log", P "/a.txt", false},
+		{10, P "/a.txt", P "/a.log", false},
+		{10, P "/a.log", P "/d.log/x", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(moves); i++) {
+		const struct zb_deny *why;
+		struct fake_setup s;
+		struct zb_plan plan;
+
+		make_plan(moves[i].chain, &s, &plan);
+		if (zb_plan_may_move(&plan, -1, moves[i].from, moves[i].to,
+				     &why) != moves[i].may ||
+		    zb_plan_may_move(&plan, -1, moves[i].to, moves[i].from,
+				     &why) != moves[i].may)
+			fail_msg("%s %s", moves[i].from, moves[i].to);
+		zb_plan_done(&plan);
+		fake_done(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -723,6 +897,8 @@ int main(void)
 		cmocka_unit_test(strange_names),
 		cmocka_unit_test(place_by_mount),
 		cmocka_unit_test(deny_beats_grant),
+		cmocka_unit_test(patterns_add_up),
+		cmocka_unit_test(patterns_hold_names),
 	};
 
 	_Static_assert(sizeof(rows) / sizeof(rows[0]) >= 150,

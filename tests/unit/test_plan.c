@@ -288,6 +288,69 @@ static const struct {
 	  "  pin     rwcxl /home/u/src = " BOX
 	  "/home/src (the broker reads and writes)",
 	  "  pin     rwcxl /home/u/.cache = " BOX "/home/.cache", NULL}},
+	/* patterns for writing, alone and with others at the same directory:
+	 * each right has its own */
+	{STRICT,
+	 "{\"fs\":{\"write\":[\"${project}/*.log\",\"${project}/x?\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   rwc-l " P " only " P "/*.log, " P "/x?; to change only " P
+	  "/*.log, " P "/x? (carved: the broker serves)",
+	  NULL}},
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}/*.c\"],"
+	 "\"write\":[\"${project}/*.log\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   rwc-l " P " only " P "/*.c, " P "/*.log; to change only " P
+	  "/*.log (carved: the broker serves)",
+	  NULL}},
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}\"],"
+	 "\"write\":[\"${project}/*.log\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   rwc-l " P "; to change only " P
+	  "/*.log (carved: the broker serves)",
+	  NULL}},
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"${project}/*.c\"],"
+	 "\"write\":[\"${project}/*.log\",\"${project}\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   rwc-l " P " (carved: the broker serves)", NULL}},
+	/* ... and with those around it: a pattern takes nothing away */
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"~/src\",\"${project}/*.c\"],"
+	 "\"write\":[\"${project}/*.log\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l /home/u/src (the broker reads)",
+	  "  grant   rwc-l " P "; to change only " P
+	  "/*.log (carved: the broker serves)",
+	  NULL}},
+	{STRICT,
+	 "{\"fs\":{\"read\":[\"~/src\",\"${project}/*.c\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   r---l /home/u/src", "!  grant   r---l " P, NULL}},
+	{STRICT,
+	 "{\"fs\":{\"write\":[\"~/src/a*\",\"${project}\","
+	 "\"~/src/other\"]}}",
+	 NULL,
+	 NULL,
+	 false,
+	 {"  grant   rwc-l /home/u/src only /home/u/src/a*; to change only "
+	  "/home/u/src/a* (carved: the broker serves)",
+	  "!  grant   rwc-l " P " (carved: the broker serves)",
+	  "  grant   rwc-l /home/u/src/other (carved: the broker serves)",
+	  NULL}},
 	/* by its own name a closed one is open, and a place of its own */
 	{STRICT,
 	 "{\"fs\":{\"write\":[\"${project}\",\"${project}/.git\"]}}",
@@ -394,10 +457,18 @@ static const struct {
 	{STRICT, "{\"fs\":{\"read\":[\"/proc\"]}}", ZB_EPOLICY,
 	 "scope.json:1: fs.read[0] \"/proc\": the host's /proc and /dev cannot "
 	 "be granted, the sandbox has its own; remove it"},
-	{STRICT, "{\"fs\":{\"write\":[\"${project}/*.log\"]}}", ZB_EUNSUPPORTED,
-	 "scope.json:1: fs.write[0] \"${project}/*.log\": a pattern in a grant "
-	 "for writing is not built in this version; name the directory or the "
-	 "file"},
+	{STRICT, "{\"fs\":{\"write\":[\"~/*.txt\"]}}", ZB_EUNSUPPORTED,
+	 "scope.json:1: fs.write[0] \"~/*.txt\": a pattern directly in "
+	 "/home/u: the extension's own directory stands there; name the "
+	 "files"},
+	{STRICT, "{\"fs\":{\"write\":[\"${zot_home}/a*\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${zot_home}/a*\": it holds zot's "
+	 "credentials; grant what is needed below it, or grant this with "
+	 "--yes-i-mean-it"},
+	{STRICT, "{\"fs\":{\"write\":[\"${project}/.git/x*\"]}}", ZB_EPOLICY,
+	 "scope.json:1: fs.write[0] \"${project}/.git/x*\": zot, git or an "
+	 "editor runs what stands there; remove it, or grant it with "
+	 "--yes-i-mean-it"},
 	{STRICT, "{\"fs\":{\"write\":[\"~/src\"],\"exec\":[\"~/src\"]}}",
 	 ZB_EUNSUPPORTED,
 	 "scope.json:1: fs.exec[0] \"/home/u/src\": a deny or a pattern reaches "

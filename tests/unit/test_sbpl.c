@@ -285,6 +285,54 @@ static void no_pattern_leaves_its_quotes(void **state)
 	}
 }
 
+/* A pattern holds for its right only. */
+static void patterns_hold_each_for_its_right(void **state)
+{
+	static const struct {
+		const char *read, *change, *path;
+		enum sbpl_answer reading, changing;
+	} rows[] = {
+		{NULL, "/srv/p/x*", "/srv/p/y", SBPL_ALLOW, SBPL_DENY},
+		{NULL, "/srv/p/x*", "/srv/p/x1/deep", SBPL_ALLOW, SBPL_ALLOW},
+		{NULL, "/srv/p/x*", "/srv/p", SBPL_ALLOW, SBPL_DENY},
+		{"/srv/p/*", "/srv/p/x*", "/srv/p/y", SBPL_ALLOW, SBPL_DENY},
+		{"/srv/p/x*", "/srv/p/x*", "/srv/p/y", SBPL_DENY, SBPL_DENY},
+		{"/srv/p/x*", "/srv/p/x*", "/srv/p/x", SBPL_ALLOW, SBPL_ALLOW},
+		{"/srv/p/x*", "/srv/p/x*", "/srv/p", SBPL_ALLOW, SBPL_DENY},
+		{NULL, NULL, "/srv/p/y", SBPL_ALLOW, SBPL_ALLOW},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct zb_place *g;
+		struct zb_plan plan;
+		struct zb_buf b = {0};
+		struct sbpl *p;
+
+		one_grant(&plan, "/srv/p");
+		g = &plan.places[plan.n_places - 1];
+		g->rights |= ZB_MAY_WRITE | ZB_MAY_CREATE;
+		g->carved = rows[i].change;
+		if (rows[i].read)
+			assert_false(zb_strv_add(&g->only, rows[i].read));
+		if (rows[i].change)
+			assert_false(
+				zb_strv_add(&g->only_changes, rows[i].change));
+		render_ok(&plan, &b);
+		p = read_ok(zb_buf_str(&b));
+		if (sbpl_decide(p, "file-read-data", rows[i].path) !=
+			    rows[i].reading ||
+		    sbpl_decide(p, "file-write-data", rows[i].path) !=
+			    rows[i].changing ||
+		    sbpl_decide(p, "file-write-unlink", rows[i].path) !=
+			    rows[i].changing)
+			fail_msg("row %zu: %s", i, zb_buf_str(&b));
+		sbpl_free(p);
+		zb_buf_done(&b);
+		zb_test_plan_done(&plan);
+	}
+}
+
 static void refused(struct zb_plan *plan, const char *word)
 {
 	struct zb_buf b = {0};
@@ -608,6 +656,7 @@ int main(void)
 		cmocka_unit_test(names_stay_visible),
 		cmocka_unit_test(no_path_leaves_its_quotes),
 		cmocka_unit_test(no_pattern_leaves_its_quotes),
+		cmocka_unit_test(patterns_hold_each_for_its_right),
 		cmocka_unit_test(refuses_what_no_profile_can_name),
 		cmocka_unit_test(keeps_to_the_length_of_a_string),
 		cmocka_unit_test(resolves_the_links_of_every_mac),
