@@ -105,6 +105,23 @@ bool zb_arg_is_fd(struct zb_call *c)
 	return !c->asked[0];
 }
 
+int zb_own_fd(const char *path)
+{
+	static const char *const tops[] = {"/proc/self/fd/",
+					   "/proc/thread-self/fd/"};
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(tops); i++) {
+		const char *s = path + strlen(tops[i]);
+		size_t n;
+
+		if (strncmp(path, tops[i], strlen(tops[i])) != 0)
+			continue;
+		n = strspn(s, "0123456789");
+		return n && n < 10 && !s[n] ? atoi(s) : -1;
+	}
+	return -1;
+}
+
 bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
 		  char full[PATH_MAX])
 {

@@ -116,6 +116,9 @@ int zb_arg_dir(const struct zb_call *c, int index); /* index -1: AT_FDCWD */
 uint32_t zb_arg_flags(const struct zb_call *c);	    /* with the fixed ones */
 /* Copy a path argument. Return: false, with its errno said. */
 bool zb_arg_path(struct zb_call *c, int index, char out[PATH_MAX]);
+/* The N of "/proc/self/fd/N", which is the caller's own; -1 for any other path,
+ * also one that leads on from there. */
+int zb_own_fd(const char *path);
 /* Copy and make absolute, into @asked and @full. */
 bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
 		  char full[PATH_MAX]);

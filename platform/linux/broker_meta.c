@@ -165,28 +165,15 @@ static int by_descriptor(struct zb_call *c, bool null_is_fd)
 	return !first;
 }
 
-/* "/proc/self/fd/N", as the C library has it for calls that know no flag. Not
- * followed it is a link of /proc. Return: N, -1 for another path, -2 if
- * answered. */
+/* As the C library has it for calls that know no flag. Not followed it is a
+ * link of /proc. Return: N, -1 for another path, -2 if answered. */
 static int by_proc(struct zb_call *c)
 {
-	static const char *const tops[] = {"/proc/self/fd/",
-					   "/proc/thread-self/fd/"};
-
 	if (zb_arg_flags(c) & AT_SYMLINK_NOFOLLOW)
 		return -1;
 	if (!zb_arg_path(c, c->row->path, c->asked))
 		return -2;
-	for (size_t i = 0; i < ZB_ARRAY_LEN(tops); i++) {
-		const char *s = c->asked + strlen(tops[i]);
-		size_t n;
-
-		if (strncmp(c->asked, tops[i], strlen(tops[i])) != 0)
-			continue;
-		n = strspn(s, "0123456789");
-		return n && n < 10 && !s[n] ? atoi(s) : -1;
-	}
-	return -1;
+	return zb_own_fd(c->asked);
 }
 
 /* May the metadata of what the call names be changed? It is in @c->found

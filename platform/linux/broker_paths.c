@@ -242,6 +242,11 @@ void zb_call_rename(struct zb_call *c)
 	enum zb_op op;
 
 	c->acts = true;
+	/* RENAME_WHITEOUT leaves a device node behind. */
+	if (zb_arg_flags(c) & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) {
+		zb_say_errno(c, EINVAL);
+		return;
+	}
 	if (!two_names(c, ZB_OP_FS_RENAME, ZB_OP_FS_RENAME, &a, &b))
 		return;
 	if (a.dir->mnt != b.dir->mnt) {
@@ -272,14 +277,13 @@ void zb_call_rename(struct zb_call *c)
 static bool link_source(struct zb_call *c, uint32_t flags)
 {
 	struct zb_spot *f = &c->found;
-	int pid, fd;
+	int fd;
 
 	if (!zb_arg_path(c, c->row->path, c->asked))
 		return false;
 	if (!c->asked[0] && (flags & AT_EMPTY_PATH)) {
 		fd = zb_arg_dir(c, c->row->dir);
-	} else if (sscanf(c->asked, "/proc/self/fd/%d", &fd) != 1 &&
-		   sscanf(c->asked, "/proc/%d/fd/%d", &pid, &fd) != 2) {
+	} else if ((fd = zb_own_fd(c->asked)) < 0) {
 		if (!zb_arg_spell(c, c->row->dir, c->row->path, c->asked,
 				  c->full))
 			return false;

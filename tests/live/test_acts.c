@@ -387,7 +387,16 @@ static void nameless(void)
 		 box_path("proj/twice"));
 	tap_ok(!e && holds(box_path("proj/twice"), "later"),
 	       "by its descriptor, too (%d)", e);
+	e = tell(NULL, "%d -100 s:/proc/self/fd/%ld/../x -100 s:%s 0x400",
+		 (int)SYS_linkat, fd, box_path("proj/onward"));
+	tap_ok(e && !exists(box_path("proj/onward")),
+	       "a path that leads on from it is another (%d)", e);
+	e = tell(NULL, "%d -100 s:/proc/1/fd/%ld -100 s:%s 0x400",
+		 (int)SYS_linkat, fd, box_path("proj/onward"));
+	tap_ok(e && !exists(box_path("proj/onward")),
+	       "and so is one of another process (%d)", e);
 	close_in(fd);
+	box_forget(&box);
 	fd = open_in(box_path("proj/full"), O_TMPFILE | O_RDWR, 0600);
 	e = tell(NULL, "%d %ld b:00 -100 s:%s 0x1000", (int)SYS_linkat, fd,
 		 box_path("proj/.claude"));
@@ -800,6 +809,19 @@ static void directories(void)
 
 /* ---- mounts -------------------------------------------------------------- */
 
+/* What rename leaves behind for overlays is a device node. */
+static void whiteout(void)
+{
+	struct stat st;
+	int e = tell(NULL, "%d -100 s:%s -100 s:%s 4", (int)SYS_renameat2,
+		     box_path("proj/ok.txt"), box_path("proj/ok2.txt"));
+
+	tap_ok(e == EINVAL && !lstat(box_path("proj/ok.txt"), &st) &&
+		       S_ISREG(st.st_mode),
+	       "no rename leaves a device behind (%d)", e);
+	box_forget(&box);
+}
+
 static void mounts(void)
 {
 	int e;
@@ -912,6 +934,7 @@ int main(void)
 	nothing_is_changed("secret.pem", ZB_OP_FS_READ);
 	by_descriptor();
 	directories();
+	whiteout();
 	mounts();
 	home();
 	races();
