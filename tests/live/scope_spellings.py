@@ -109,9 +109,21 @@ def w_dir_swap(d, n, s):
     put(q)
     if os.path.exists(d + "/" + top): os.rename(d + "/" + top, d + "/src/old")
     os.rename(d + "/src/prep", d + "/" + top)
-def w_tmpfile(d, n, s):
-    fd = os.open(d, os.O_TMPFILE | os.O_WRONLY, 0o755); os.write(fd, b"PLANTED")
+def w_tmpfile(d, n, s, at=""):
+    fd = os.open(d + at, os.O_TMPFILE | os.O_WRONLY, 0o755); os.write(fd, b"PLANTED")
     os.link("proc/self/fd/%d" % fd, d + "/" + n, src_dir_fd=dirfd("/"), follow_symlinks=True)
+def w_tmpfile_below(d, n, s): w_tmpfile(d, n, s, "/src")
+def w_exchange(d, n, s):
+    a = w_near(d).encode(); b = (d + "/" + n).encode()
+    if not os.path.exists(b): put(b)
+    if libc.renameat2(-100, a, -100, b, 2):
+        raise OSError(ctypes.get_errno(), "renameat2")
+def w_dir_in(d, n, s):
+    p, b = in_dir(d, n); q = d + "/src/around"
+    if p == d: return put(d + "/" + n)
+    os.rename(p, q)
+    try: put(q + "/" + b)
+    finally: os.rename(q, p)
 WRITES = {
   "as it is": lambda d, n, s: put(d + "/" + n),
   "dots": lambda d, n, s: put(d + "/src/../" + n),
@@ -123,7 +135,8 @@ WRITES = {
   "symlink to its directory": lambda d, n, s: (os.symlink(in_dir(d, n)[0], d + "/src/l"), put(d + "/src/l/" + in_dir(d, n)[1])),
   "renamed to": lambda d, n, s: os.rename(w_near(d), d + "/" + n),
   "linked to": lambda d, n, s: os.link(w_near(d), d + "/" + n),
-  "O_TMPFILE": w_tmpfile,
+  "O_TMPFILE": w_tmpfile, "O_TMPFILE from below": w_tmpfile_below,
+  "changing places": w_exchange, "a directory renamed around it": w_dir_in,
   "a directory put in its place": w_dir_swap,
 }
 '''
@@ -153,15 +166,16 @@ def project(w, name="project"):
     for n in (".env", "src/deep.pem", "caf\u00e9.key"):
         w.write(name + "/" + n, "SECRET")
     w.write(name + "/src/main.c", "x")
+    w.write(name + "/lib/old", "x")
     w.write(name + "/.git/config", "x")
     w.write(name + "/.git/hooks/pre-push.sample", "x")
     os.makedirs(top + "/.zot")
     return top
 
 
-def run(w, ways, do, d, n):
-    script = [call("t", do=do, way=way, d=d, n=n, scratch=d + "/src/scratch%d" % i
-                   if do == "bare" else w.home + "/scratch%d" % i)
+def run(w, ways, do, d, n, scratch=None):
+    script = [call("t", do=do, way=way, d=d, n=n,
+                   scratch="%s/scratch%d" % (scratch or w.home, i))
               for i, way in enumerate(ways)]
     c = w.console("s", script, timeout=110)
     return {way: c.result("s", i) for i, way in enumerate(ways)}, c
@@ -177,7 +191,8 @@ def planted(top, n):
         return b"PLANTED" in f.read()
 
 
-def reads(w, scope, policy, writable):
+def reads(w, scope, policy, denied=(".env", "src/deep.pem", "caf\u00e9.key"),
+          aside=None):
     w.mkext("s", BODY)
     d = project(w)
     ways = names("READS")
@@ -188,9 +203,9 @@ def reads(w, scope, policy, writable):
                                   "n": ".env", "scratch": scratch}), "SECRET",
                 "control: " + way)
     w.install("s", policy=policy, scope=scope)
-    for n in (".env", "src/deep.pem", "caf\u00e9.key"):
+    for n in denied:
         d = project(w)
-        got, c = run(w, ways, "read", d, n)
+        got, c = run(w, ways, "read", d, n, aside and d + aside)
         for way in ways:
             w.check(got[way] is not None and "SECRET" not in got[way],
                     "%s: %s" % (n, way), got[way], c if not got[way] else "")
@@ -203,19 +218,22 @@ def reads(w, scope, policy, writable):
 @test("denied for reading, in a project that may be read", needs="sandbox",
       seconds=120)
 def read_only(w):
-    reads(w, None, "standard", False)
+    reads(w, None, "standard")
 
 
 @test("denied for reading, in a project that may be written", needs="sandbox",
       seconds=120)
 def read_write(w):
-    reads(w, {"extends": "standard", "fs": {"write": ["${project}"]}}, None,
-          True)
+    reads(w, {"extends": "standard", "fs": {"write": ["${project}"]}}, None)
 
 
-@test("carve-outs of a project that may be written", needs="sandbox",
-      seconds=240)
-def writes(w):
+@test("beside the pattern that may be written", needs="sandbox", seconds=120)
+def read_beside(w):
+    reads(w, {"fs": {"write": ["${project}/sr*"]}}, None,
+          (".env", "caf\u00e9.key"), "/src")
+
+
+def plant_all(w, scope, targets):
     w.mkext("s", BODY)
     ways = names("WRITES")
     for way in ways:
@@ -224,10 +242,8 @@ def writes(w):
         w.bare("s", "t", {"do": "write", "way": way, "d": d, "n": n,
                           "scratch": w.path("control")})
         w.check(planted(d, n), "control: " + way)
-    w.install("s", policy=None, scope={"fs": {"write": ["${project}"]}})
-    for n in (".git/config", ".git/hooks/post-commit", ".envrc",
-              ".zot/extensions/x", ".zot/mcp.json", ".vscode/tasks.json",
-              ".claude", "src/.envrc", ".git"):
+    w.install("s", policy=None, scope={"fs": scope})
+    for n in targets:
         d = project(w)
         if n == ".zot/extensions/x":
             os.mkdir(d + "/.zot/extensions")
@@ -238,9 +254,28 @@ def writes(w):
             w.check(got[way] is not None and got[way].startswith("E "),
                     "%s: %s" % (n, way), got[way], c if not got[way] else "")
         w.check(not planted(d, n), n + " is not planted", got)
-    op = [r for r in w.ledger("s") if r["op"].startswith("fs.")]
+    return [r for r in w.ledger("s") if r["op"].startswith("fs.")]
+
+
+@test("carve-outs of a project that may be written", needs="sandbox",
+      seconds=240)
+def writes(w):
+    op = plant_all(w, {"write": ["${project}"]}, (
+        ".git/config", ".git/hooks/post-commit", ".envrc",
+        ".zot/extensions/x", ".zot/mcp.json", ".vscode/tasks.json", ".claude",
+        "src/.envrc", ".git"))
     w.check(any(r["target"].endswith(".git/hooks/post-commit") for r in op) and
             any(r["target"].endswith("/.envrc") for r in op),
+            "the ledger names them", op)
+
+
+@test("names beside the pattern that may be written", needs="sandbox",
+      seconds=240)
+def writes_beside(w):
+    op = plant_all(w, {"read": ["${project}"], "write": ["${project}/sr*"]}, (
+        "new", "caf\u00e9.key", "lib/new", "lib/old", "Src", "src/.envrc"))
+    w.check({"new", "lib/new", "lib/old"} <=
+            {os.path.relpath(r["target"], w.path("project")) for r in op},
             "the ledger names them", op)
 
 
