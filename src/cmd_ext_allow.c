@@ -5,8 +5,10 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "discover.h"
+#include "evaluator.h"
 #include "grant.h"
 #include "path_match.h"
+#include "question.h"
 #include "scope.h"
 #include "staging.h"
 #include "text.h"
@@ -223,6 +225,36 @@ static bool is_known(const char *const *list, const char *name)
 	return *list;
 }
 
+/* A deny beats every grant, and closes to all operations alike: what is granted
+ * in vain is told. */
+static void tell_denied(const struct edit *e, const char *value)
+{
+	struct zb_question q;
+	struct zb_query ask = {
+		.op = ZB_OP_FS_READ, .place = -1, .exists = true};
+	struct zb_answer a = {0};
+	struct zb_error why = {0};
+	struct zb_buf from = {0};
+	char *path = NULL;
+
+	if (!zb_question_open(&q, e->name, &why) &&
+	    !zb_question_prepare(&q, NULL, NULL, &why) &&
+	    (path = zb_question_path(&q, value))) {
+		ask.target = path;
+		zb_evaluate(&q.prep.plan, &ask, &a);
+	}
+	if (a.verdict == ZB_DENY && a.origin && a.origin->key &&
+	    !strncmp(a.origin->key, "fs.deny", 7)) {
+		zb_origin_line(a.origin, &from);
+		zb_cmd_say("%s stays denied, whatever is granted: %s", value,
+			   zb_buf_str(&from));
+	}
+	zb_buf_done(&from);
+	zb_answer_done(&a);
+	free(path);
+	zb_question_done(&q);
+}
+
 /* What a grant is worth on this machine and with the hosts of today. */
 static void tell_worth(const struct edit *e, const char *value)
 {
@@ -230,8 +262,11 @@ static void tell_worth(const struct edit *e, const char *value)
 	const char *key = e->args->arg[1], *event = NULL;
 
 	if (!strcmp(key, "fs.read") || !strcmp(key, "fs.write") ||
-	    (!strcmp(key, "fs.exec") && strchr(value, '/')))
+	    (!strcmp(key, "fs.exec") && strchr(value, '/'))) {
 		tell_path(e, value);
+		if (!zb_pattern_is_glob(value))
+			tell_denied(e, value);
+	}
 	if (!strcmp(key, "protocol.events") && strcmp(value, "true") != 0 &&
 	    strcmp(value, "false") != 0 && !is_known(zb_known_events, value))
 		event = value;

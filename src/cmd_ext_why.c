@@ -105,34 +105,6 @@ static int find_op(struct why *w, const char *word, struct zb_error *err)
 		       near ? near : "", near ? "?" : "");
 }
 
-/* A path as people write it: ~, a variable, or relative to where they are. */
-static char *spell(const struct why *w, const char *word)
-{
-	const struct zb_plan *p = &w->q.prep.plan;
-	const struct {
-		const char *name, *value;
-	} vars[] = {
-		{"~", p->home},
-		{"${home}", p->home},
-		{"${project}", p->project},
-		{"${extension_dir}", p->extension_dir},
-		{"${data_dir}", p->data_dir},
-		{"${zot_home}", p->zot_home},
-		{"${tmp}", "/tmp"},
-	};
-
-	for (size_t i = 0; i < ZB_ARRAY_LEN(vars); i++) {
-		size_t n = strlen(vars[i].name);
-
-		if (!strncmp(word, vars[i].name, n) && vars[i].value &&
-		    (!word[n] || word[n] == '/'))
-			return zb_strf("%s%s", vars[i].value, word + n);
-	}
-	if (word[0] == '/')
-		return zb_strdup(word);
-	return w->q.project ? zb_strf("%s/%s", w->q.project, word) : NULL;
-}
-
 /* Operations on a name, not on what it leads to. */
 static bool is_name_op(enum zb_op op)
 {
@@ -164,7 +136,7 @@ static int find_path(struct why *w, struct zb_error *err)
 	if (w->op == ZB_OP_FS_EXEC && !strchr(w->word, '/'))
 		path = zb_host_which(w->word, path_variable(w), NULL);
 	if (!path)
-		path = spell(w, w->word);
+		path = zb_question_path(&w->q, w->word);
 	if (!path || path[0] != '/')
 		return zb_fail(err, ZB_EUSAGE,
 			       "not an absolute path: %s; start it with /, ~/ "

@@ -79,6 +79,33 @@ void zb_question_done(struct zb_question *q)
 	*q = (struct zb_question){.prep = {.lock_fds = {-1, -1}}};
 }
 
+char *zb_question_path(const struct zb_question *q, const char *word)
+{
+	const struct zb_plan *p = &q->prep.plan;
+	const struct {
+		const char *name, *value;
+	} vars[] = {
+		{"~", p->home},
+		{"${home}", p->home},
+		{"${project}", p->project},
+		{"${extension_dir}", p->extension_dir},
+		{"${data_dir}", p->data_dir},
+		{"${zot_home}", p->zot_home},
+		{"${tmp}", "/tmp"},
+	};
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(vars); i++) {
+		size_t n = strlen(vars[i].name);
+
+		if (!strncmp(word, vars[i].name, n) && vars[i].value &&
+		    (!word[n] || word[n] == '/'))
+			return zb_strf("%s%s", vars[i].value, word + n);
+	}
+	if (word[0] == '/')
+		return zb_strdup(word);
+	return q->project ? zb_strf("%s/%s", q->project, word) : NULL;
+}
+
 int zb_origin_line(const struct zb_origin *o, struct zb_buf *out)
 {
 	if (!o || !o->file)

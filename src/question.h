@@ -23,6 +23,9 @@ int zb_question_open(struct zb_question *q, const char *word,
  * as in struct zb_target. */
 int zb_question_prepare(struct zb_question *q, const char *policy,
 			const char *scope, struct zb_error *err);
+/* A path as people write it: ~, a variable of its plan, or relative to the
+ * project. Heap; NULL without a project, or memory. */
+char *zb_question_path(const struct zb_question *q, const char *word);
 void zb_question_done(struct zb_question *q);
 
 /* "FILE:LINE: KEY", as far as known, safe to show; "built in" without. */

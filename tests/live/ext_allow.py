@@ -199,6 +199,27 @@ def said(w):
                    ("allowed" if verb == "allow" else "revoked"))
 
 
+@test("a grant that a deny beats is told to be in vain")
+def in_vain(w):
+    hello(w, "k")
+    w.install("k", policy="standard")
+    for f in ".env", "x.pem", "ok", "mine":
+        w.write("project/" + f, "x")
+    for key in "fs.read", "fs.write":
+        for f in ".env", "x.pem":
+            r = allow(w, "k", key, "${project}/" + f)
+            w.contains(r.err, "${project}/%s stays denied, whatever is "
+                       "granted: standard.json:" % f)
+        r = allow(w, "k", key, "${project}/ok")
+        w.check("stays denied" not in r.err, "a control", r)
+    r = allow(w, "k", "fs.write", "${project}/.envrc", "--yes-i-mean-it")
+    w.contains(r.err, "${project}/.envrc stays denied")
+    allow(w, "k", "fs.deny", "${project}/mine")
+    r = allow(w, "k", "fs.read", "${project}/mine")
+    w.contains(r.err, "${project}/mine stays denied, whatever is granted: "
+               "scope.json:")
+
+
 @test("what is meant", needs="sandbox", seconds=60)
 def meant(w):
     w.mkext("k", '''
