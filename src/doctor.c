@@ -280,18 +280,6 @@ static void on_denied(void *ctx, size_t member, const struct zb_denial *d)
 	zb_strv_take(&p->warnings, zb_buf_steal(&b));
 }
 
-static void forget_note(struct zb_patient *p, const char *text)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->notes.n; i++)
-		if (!strcmp(p->notes.v[i], text))
-			free(p->notes.v[i]);
-		else
-			p->notes.v[n++] = p->notes.v[i];
-	p->notes.n = n;
-}
-
 /* What concerns it names it first, which its heading did. */
 static void on_say(void *ctx, size_t member, const char *text)
 {
@@ -300,9 +288,9 @@ static void on_say(void *ctx, size_t member, const char *text)
 
 	if (!strncmp(text, p->found->name, n) && !strncmp(text + n, ": ", 2))
 		text += n + 2;
-	/* The start says again what its plan has to say. */
-	forget_note(p, text);
-	zb_strv_add(&p->warnings, text);
+	/* The start says again what its plan has to say: that is a note. */
+	if (!zb_strv_has(&p->notes, text))
+		zb_strv_add(&p->warnings, text);
 }
 
 static void on_changed(void *ctx, size_t member)
