@@ -49,7 +49,6 @@ struct zb_asked {
 struct zb_asked zb_parse_verb(const char *target);
 
 /* "NAME:AMOUNT". Return: false for an unknown name or no amount. */
-bool zb_parse_limit(const char *target, enum zb_limit *limit,
-		    uint64_t *amount);
+bool zb_parse_limit(const char *target, enum zb_limit *limit, uint64_t *amount);
 
 #endif

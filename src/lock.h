@@ -24,8 +24,8 @@ struct zb_lock {
 /* Hash the tree below @dir. extension.json itself is left out, since zot's own
  * enable and disable rewrite it: the shipped manifest @shipped is hashed in its
  * place. A .git directory at the top is none of it. Links are not followed.
- * Bounded: 100 000 files, 8 GiB, 64 directories deep. ZB_EPOLICY for what is neither
- * file, directory nor link. Fills files and tree, and nothing else. */
+ * Bounded: 100 000 files, 8 GiB, 64 directories deep. ZB_EPOLICY for what is
+ * neither file, directory nor link. Fills files and tree, and nothing else. */
 int zb_lock_make(struct zb_lock *out, const char *dir, const char *shipped,
 		 struct zb_error *err);
 /* The same for a directory that was not installed: everything below it counts,

@@ -47,7 +47,7 @@ struct zb_prepared {
 	/* What permissions.json asks for and is not granted: "KEY VALUE" */
 	struct zb_strv requested;
 	struct zb_strv story; /* how the program was found, a step a line */
-	struct zb_made made; /* directories that were made for it */
+	struct zb_made made;  /* directories that were made for it */
 	/* Above 2, or none: as zb_stubs_make() gives them. */
 	int lock_fds[2];
 };
