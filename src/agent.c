@@ -12,6 +12,7 @@
 #include "host_frames.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #define SILENCE_MS   250  /* after it, one without a ready frame is ready */
 #define READY_MS     3000 /* the most it gets from hello_ack to ready */
@@ -150,12 +151,21 @@ static bool read_first(const struct member *m, bool *looked, uv_timer_t *t,
 	return !done;
 }
 
+/* One that is in the middle of a long line has sent no frame, and is not
+ * silent. */
 static void on_quiet(uv_timer_t *t)
 {
 	struct member *m = t->data;
+	uint64_t silent =
+		uv_now(m->a->cfg.loop) - zb_extension_heard(m->pub.ext);
 
 	if (read_first(m, &m->quiet_looked, t, on_quiet))
 		return;
+	if (silent < SILENCE_MS) {
+		m->quiet_looked = false;
+		uv_timer_start(t, on_quiet, SILENCE_MS - silent, 0);
+		return;
+	}
 	m->pub.auto_ready = true;
 	zb_agent_tell(m,
 		      "%s sent no ready frame; taken as ready after %d ms of "
@@ -205,7 +215,6 @@ static void set_gone(struct member *m)
 {
 	struct zb_agent *a = m->a;
 
-	zb_strv_done(&m->panels);
 	zb_registry_end(&a->registry, m->index);
 	set_state(m, ZB_MEMBER_GONE);
 	check_settled(a);
@@ -270,20 +279,6 @@ static void take_registration(struct member *m, const char *line, size_t len)
 	tell_all(m, &log);
 }
 
-static void on_panel(struct member *m, const char *id, bool open)
-{
-	for (size_t i = 0; i < m->panels.n; i++)
-		if (!strcmp(m->panels.v[i], id)) {
-			free(m->panels.v[i]);
-			m->panels.n--;
-			memmove(&m->panels.v[i], &m->panels.v[i + 1],
-				(m->panels.n - i + 1) * sizeof(char *));
-			break;
-		}
-	if (open)
-		zb_strv_add(&m->panels, id);
-}
-
 /* Id of the panel in member @key (an object) of the frame. */
 static void opened_panel(struct member *m, const char *line, size_t len,
 			 const char *key)
@@ -300,7 +295,7 @@ static void opened_panel(struct member *m, const char *line, size_t len,
 	if (i != ZB_JSON_NONE)
 		id = zb_json_dup_string(&j, i);
 	if (id)
-		on_panel(m, id, true);
+		zb_agent_open_panel(m, id);
 	free(id);
 	zb_json_done(&j);
 }
@@ -312,12 +307,30 @@ static void show(struct member *m, const char *type, const char *line,
 		m->a->cfg.ops->frame(m->a->cfg.ctx, m->index, type, line, len);
 }
 
+/* Is it among what hello says it is capable of? */
+static bool announces(const char *line, size_t len, const char *what)
+{
+	static const struct zb_json_limits limits = {.index_depth = 2};
+	struct zb_json j = {0};
+	uint32_t i = ZB_JSON_NONE;
+	bool found = false;
+
+	if (!zb_json_scan(&j, line, len, &limits, NULL))
+		i = zb_json_get(&j, 0, "capabilities");
+	if (i != ZB_JSON_NONE && j.tok[i].type == ZB_JSON_ARRAY)
+		for (i = zb_json_first(&j, i); i != ZB_JSON_NONE && !found;
+		     i = zb_json_next(&j, i))
+			found = zb_json_is(&j, i, what);
+	zb_json_done(&j);
+	return found;
+}
+
 static void take_hello(struct member *m, const char *line, size_t len)
 {
-	(void)line;
-	(void)len;
-	if (m->pub.state == ZB_MEMBER_STARTING)
-		answer_hello(m);
+	if (m->pub.state != ZB_MEMBER_STARTING)
+		return;
+	m->cancels = announces(line, len, "tool_cancel");
+	answer_hello(m);
 }
 
 static void take_ready(struct member *m, const char *line, size_t len)
@@ -362,9 +375,9 @@ static void take_panel_close(struct member *m, const char *line, size_t len)
 {
 	zb_auto(free) char *id = zb_frame_string(line, len, "panel_id");
 
-	if (id)
-		on_panel(m, id, false);
-	show(m, "panel_close", line, len);
+	/* Of one that gave way it is no news. */
+	if (id && zb_agent_panel_closed(m, id))
+		show(m, "panel_close", line, len);
 }
 
 /* There is no model here whose tools could be run. */
@@ -567,7 +580,7 @@ static void end_run(struct member *m, struct zb_extension *e,
 	m->pub.exit.reason = NULL;
 	m->pub.ext = NULL;
 	m->stuck = false;
-	zb_strv_done(&m->panels); /* also where it is started again */
+	zb_agent_end_panel(m);
 	zb_extension_free(e);
 }
 
@@ -584,6 +597,8 @@ static void on_ended(void *ctx, struct zb_extension *e,
 		set_problem(m, NULL, false);
 	m->reload = m->died = false;
 	if (again) {
+		/* That run is over, whatever comes of the next. */
+		set_state(m, ZB_MEMBER_GONE);
 		if (load(m, &err))
 			set_refused(m, &err);
 		return;
@@ -749,10 +764,23 @@ static void stop(struct member *m)
 	zb_extension_close_stdin(m->pub.ext);
 	uv_timer_start(&m->stop, on_stop_late, STOP_MS, 0);
 	set_state(m, ZB_MEMBER_STOPPING);
+	zb_agent_end_panel(m);
 	zb_agent_end_calls(m, ZB_REPLY_CANCELLED);
 }
 
 /* ---- the agent ---- */
+
+/* An extension takes some twenty descriptors of ours, and the usual limit is
+ * 1024. What an extension itself may open is in its scope. */
+static void allow_many(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= l.rlim_max)
+		return;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
 
 int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 		 struct zb_error *err)
@@ -762,6 +790,7 @@ int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 	if (!a)
 		return zb_fail(err, ZB_ELIMIT, "out of memory");
 	a->cfg = *cfg;
+	allow_many();
 	*out = a;
 	return 0;
 }
@@ -859,11 +888,11 @@ static void on_timer_closed(uv_handle_t *h)
 		forget_cause(m);
 		free(m->name);
 		free(m->pub.records);
-		zb_strv_done(&m->panels);
 		zb_strv_done(&m->guarded);
 		free(m);
 	}
 	free(a->members);
+	free(a->panel_id);
 	zb_registry_done(&a->registry);
 	free(a);
 }

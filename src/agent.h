@@ -58,7 +58,8 @@ struct zb_agent_ops {
 	void (*denied)(void *ctx, size_t member, const struct zb_denial *d);
 	/* For the user: notices, warnings. In the log already. */
 	void (*say)(void *ctx, size_t member, const char *text);
-	/* zb_member.state is another. */
+	/* zb_member.state is another. Of a reload, too, the run before is GONE
+	 * first. */
 	void (*changed)(void *ctx, size_t member);
 	/* Every member is ready or gone, after start or reload. */
 	void (*settled)(void *ctx);
@@ -66,6 +67,11 @@ struct zb_agent_ops {
 	 * are others: activated, or registered late and now in sight. Not
 	 * when it becomes ready or ends: that is changed(). */
 	void (*tools)(void *ctx, size_t member);
+	/* May be NULL. The panel that was open is closed, and neither by its
+	 * extension nor by the caller: another one was opened (then an
+	 * extension that did not do so itself has been told), or the extension
+	 * is stopped or has ended. Not for zb_agent_free(). */
+	void (*panel_gone)(void *ctx, size_t member, const char *id);
 	/* After zb_agent_shutdown(): all are gone. */
 	void (*closed)(void *ctx);
 };
@@ -83,7 +89,8 @@ struct zb_agent_config {
 	void *ctx;
 };
 
-/* @cfg is copied, what it points to borrowed. Return: 0 or ZB_ELIMIT. */
+/* @cfg is copied, what it points to borrowed. Raises this process's limit of
+ * open files to what it may be. Return: 0 or ZB_ELIMIT. */
 int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 		 struct zb_error *err);
 /* Load one; its start goes on in parallel with the others. @label: what to
@@ -145,6 +152,12 @@ void zb_agent_call_within(struct zb_agent *a, const char *tool,
 			  const char *args_json, uint64_t timeout_ms,
 			  zb_agent_done *done, void *ctx);
 
+/* Whoever started a call with @done and @ctx has no use for it any more. An
+ * extension that announced tool_cancel is told; the call goes on, and @done
+ * gets what comes of it. Calls that time out are cancelled likewise. Return: it
+ * was told. */
+bool zb_agent_cancel(struct zb_agent *a, zb_agent_done *done, const void *ctx);
+
 /* How one interceptor took part: "allow" "block" "rewrite" "timeout" "gone"
  * "stuck" "not running". */
 struct zb_agent_opinion {
@@ -175,18 +188,26 @@ size_t zb_agent_event(struct zb_agent *a, const char *event,
 /* Likewise; @names gets those that got it. */
 size_t zb_agent_event_to(struct zb_agent *a, const char *event,
 			 const char *fields_json, struct zb_strv *names);
-/* The member whose panel @panel is open; ZB_NOBODY if none. @text may be
- * NULL. */
+
+/* ---- the panel ----
+ *
+ * One is open at a time, the last one opened. */
+
+/* Whose it is, and its id (borrowed until the loop turns); or ZB_NOBODY. */
+size_t zb_agent_panel(const struct zb_agent *a, const char **id);
+/* For the panel that is open, if that is its id. Return: whose it is, or
+ * ZB_NOBODY. @text may be NULL. */
 size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
 			  const char *key, const char *text);
 size_t zb_agent_panel_close(struct zb_agent *a, const char *panel);
 /* The same where the caller knows whose panel it shows: two extensions may use
- * one id, and a key must not reach the other. */
+ * one id, and a key must not reach the other because it has just opened its
+ * own. @member ZB_NOBODY: whoever it is. */
 size_t zb_agent_member_key(struct zb_agent *a, size_t member, const char *panel,
 			   const char *key, const char *text);
 size_t zb_agent_member_close(struct zb_agent *a, size_t member,
 			     const char *panel);
-/* @member ZB_NOBODY: as zb_agent_panel_key() finds it. 0: not known. */
+/* 0: not known. */
 size_t zb_agent_panel_resize(struct zb_agent *a, size_t member,
 			     const char *panel, unsigned columns,
 			     unsigned rows);

@@ -76,6 +76,20 @@ static void add_time(struct zb_buf *out, uint64_t ms)
 		    whole ? "s" : "ms");
 }
 
+/* Tell it that the answer is of no use, if it said that it wants to know. */
+static bool send_cancel(const struct call *c)
+{
+	struct zb_buf frame = {0};
+	bool sent;
+
+	if (!c->tool || !c->m->cancels || !zb_agent_running(c->m))
+		return false;
+	zb_host_tool_cancel(&frame, c->id);
+	sent = !zb_agent_send(c->m, &frame, "tool_cancel");
+	zb_buf_done(&frame);
+	return sent;
+}
+
 static void on_tick(uv_timer_t *t)
 {
 	struct call *c = t->data;
@@ -92,6 +106,7 @@ static void on_tick(uv_timer_t *t)
 		arm(c);
 		return;
 	}
+	send_cancel(c);
 	zb_extension_expire(m->pub.ext, c->id);
 	zb_buf_addf(&why, "%s timed out after ", c->name);
 	add_time(&why, called_off ? c->own_ms : c->limit_ms);
@@ -298,6 +313,14 @@ void zb_agent_call_within(struct zb_agent *a, const char *tool,
 	zb_host_tool_call(&frame, c->id, tool, args_json);
 	ask(c, &frame);
 	zb_buf_done(&frame);
+}
+
+bool zb_agent_cancel(struct zb_agent *a, zb_agent_done *done, const void *ctx)
+{
+	for (const struct call *c = a->calls; c; c = c->next)
+		if (c->done == done && c->ctx == ctx)
+			return send_cancel(c);
+	return false;
 }
 
 void zb_agent_command(struct zb_agent *a, const char *name, const char *args,
@@ -564,7 +587,7 @@ void zb_agent_intercept(struct zb_agent *a, const char *event,
 	advance(ch);
 }
 
-/* ---- events, panels ---- */
+/* ---- events ---- */
 
 size_t zb_agent_event(struct zb_agent *a, const char *event,
 		      const char *fields_json)
@@ -605,94 +628,4 @@ size_t zb_agent_event_to(struct zb_agent *a, const char *event,
 void zb_agent_turn(struct zb_agent *a)
 {
 	zb_agent_event(a, "turn_end", "{\"stop\":\"end\"}");
-}
-
-/* The last one that opened it. */
-static struct member *owner(struct zb_agent *a, const char *panel)
-{
-	for (size_t i = a->n; i-- > 0;)
-		if (zb_agent_running(a->members[i]) &&
-		    zb_strv_has(&a->members[i]->panels, panel))
-			return a->members[i];
-	return NULL;
-}
-
-/* @m, if it has that panel open. */
-static struct member *holder(struct zb_agent *a, size_t m, const char *panel)
-{
-	if (m < a->n && zb_agent_running(a->members[m]) &&
-	    zb_strv_has(&a->members[m]->panels, panel))
-		return a->members[m];
-	return NULL;
-}
-
-static size_t send_key(struct member *m, const char *panel, const char *key,
-		       const char *text)
-{
-	struct zb_buf frame = {0};
-
-	if (!m)
-		return ZB_NOBODY;
-	zb_host_panel_key(&frame, panel, key, text);
-	zb_agent_send(m, &frame, "panel_key");
-	zb_buf_done(&frame);
-	return m->index;
-}
-
-static size_t send_close(struct member *m, const char *panel)
-{
-	struct zb_buf frame = {0};
-
-	if (!m)
-		return ZB_NOBODY;
-	for (size_t i = 0; i < m->panels.n; i++)
-		if (!strcmp(m->panels.v[i], panel)) {
-			free(m->panels.v[i]);
-			m->panels.n--;
-			memmove(&m->panels.v[i], &m->panels.v[i + 1],
-				(m->panels.n - i + 1) * sizeof(char *));
-			break;
-		}
-	zb_host_panel_close(&frame, panel);
-	zb_agent_send(m, &frame, "panel_close");
-	zb_buf_done(&frame);
-	return m->index;
-}
-
-size_t zb_agent_panel_key(struct zb_agent *a, const char *panel,
-			  const char *key, const char *text)
-{
-	return send_key(owner(a, panel), panel, key, text);
-}
-
-size_t zb_agent_panel_close(struct zb_agent *a, const char *panel)
-{
-	return send_close(owner(a, panel), panel);
-}
-
-size_t zb_agent_member_key(struct zb_agent *a, size_t member, const char *panel,
-			   const char *key, const char *text)
-{
-	return send_key(holder(a, member, panel), panel, key, text);
-}
-
-size_t zb_agent_member_close(struct zb_agent *a, size_t member,
-			     const char *panel)
-{
-	return send_close(holder(a, member, panel), panel);
-}
-
-size_t zb_agent_panel_resize(struct zb_agent *a, size_t member,
-			     const char *panel, unsigned columns, unsigned rows)
-{
-	struct member *m = member == ZB_NOBODY ? owner(a, panel)
-					       : holder(a, member, panel);
-	struct zb_buf frame = {0};
-
-	if (!m)
-		return ZB_NOBODY;
-	zb_host_panel_resize(&frame, panel, columns, rows);
-	zb_agent_send(m, &frame, "panel_resize");
-	zb_buf_done(&frame);
-	return m->index;
 }

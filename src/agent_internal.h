@@ -1,4 +1,5 @@
-/* agent_internal.h - what agent.c (members) and agent_calls.c (calls) share. */
+/* agent_internal.h - what agent.c (members), agent_calls.c (calls) and
+ * agent_panel.c (the panel) share. */
 #ifndef ZB_AGENT_INTERNAL_H
 #define ZB_AGENT_INTERNAL_H
 
@@ -10,13 +11,13 @@ struct member {
 	size_t index;
 	struct zb_target target;
 	char *name;
-	struct zb_strv panels;	/* open ones */
 	struct zb_strv guarded; /* events it must not be missing for */
 	uv_timer_t quiet, ready, stop;
 	uint64_t spawned;
 	bool reload; /* start again when it has stopped */
 	bool died;   /* before it was asked to stop */
 	bool stuck, silence_said;
+	bool cancels; /* wants to be told of calls that are given up */
 	/* That time is up, but for one more look at what it wrote. */
 	bool quiet_looked, ready_looked;
 	unsigned long long dropped;
@@ -30,6 +31,8 @@ struct zb_agent {
 	size_t n;
 	struct zb_registry registry;
 	struct call *calls;
+	struct member *panel_of; /* whose panel is open, NULL: none is */
+	char *panel_id;
 	unsigned timers; /* handles whose close is awaited */
 	bool begun, settled, started, closing, freed, paused;
 };
@@ -50,5 +53,14 @@ void zb_agent_bring_late(struct zb_agent *a);
 void zb_agent_take_reply(struct member *m, const char *line, size_t len);
 /* @m ended or is being replaced: what waits for it gets @how. */
 void zb_agent_end_calls(struct member *m, enum zb_reply how);
+
+/* ---- agent_panel.c ---- */
+
+/* @m opened it (or again). */
+void zb_agent_open_panel(struct member *m, const char *id);
+/* @m closed it. Return: it was the one that is open. */
+bool zb_agent_panel_closed(struct member *m, const char *id);
+/* @m is over; so is its panel. */
+void zb_agent_end_panel(struct member *m);
 
 #endif

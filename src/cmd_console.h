@@ -82,9 +82,9 @@ void zb_console_typed(struct console *c, const char *line);
 
 void zb_console_run(struct console *c, const struct zb_script_line *l);
 void zb_console_put_reload(struct console *c);
-/* What is awaited is not any longer; it goes on. Return: there was something.
- */
-bool zb_console_stop_waiting(struct console *c);
+/* What is awaited is not any longer; it goes on. @told: its extension was told
+ * to give it up. Return: there was something. */
+bool zb_console_stop_waiting(struct console *c, bool *told);
 
 /* ---- cmd_console_out.c ---- */
 

@@ -498,12 +498,14 @@ void zb_console_run(struct console *c, const struct zb_script_line *l)
 	verbs[l->verb](c, l);
 }
 
-bool zb_console_stop_waiting(struct console *c)
+bool zb_console_stop_waiting(struct console *c, bool *told)
 {
+	*told = false;
 	if (!c->busy)
 		return false;
 	c->busy = false;
 	if (c->awaited) {
+		*told = zb_agent_cancel(c->agent, on_result, c->awaited);
 		c->awaited->detached = true;
 		c->awaited = NULL;
 		c->detached++;

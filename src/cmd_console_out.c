@@ -234,6 +234,27 @@ static void on_settled(void *ctx)
 	zb_console_next_lines(c);
 }
 
+/* One that is stopped or has ended says so itself. */
+static void on_panel_gone(void *ctx, size_t member, const char *id)
+{
+	struct console *c = ctx;
+	const struct zb_member *m = zb_agent_member(c->agent, member);
+	struct zb_buf line = {0};
+
+	if (c->tty) {
+		zb_console_panel_closed(c, member, id);
+		return;
+	}
+	if (!m->ext || m->state == ZB_MEMBER_STOPPING)
+		return;
+	zb_buf_adds(&line, "{\"panel_id\":");
+	zb_json_quote(&line, id, strlen(id));
+	zb_buf_addc(&line, '}');
+	zb_console_put_frame(c, member, "panel_close", zb_buf_str(&line),
+			     line.len);
+	zb_buf_done(&line);
+}
+
 static void on_closed(void *ctx)
 {
 	struct console *c = ctx;
@@ -248,5 +269,6 @@ const struct zb_agent_ops zb_console_agent_ops = {
 	.say = on_say,
 	.changed = on_changed,
 	.settled = on_settled,
+	.panel_gone = on_panel_gone,
 	.closed = on_closed,
 };

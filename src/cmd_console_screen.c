@@ -104,7 +104,7 @@ static void show_panel(struct console *c, bool unasked)
 	draw(c);
 }
 
-/* Last open wins; who is replaced is told that its panel is closed. */
+/* The last one opened; who had the one before knows. */
 static void open_panel(struct console *c, size_t member, struct zb_panel *p,
 		       bool unasked)
 {
@@ -119,9 +119,6 @@ static void open_panel(struct console *c, size_t member, struct zb_panel *p,
 		zb_panel_done(p);
 		return;
 	}
-	if (!same && c->shown.member != ZB_NOBODY)
-		zb_agent_member_close(c->agent, c->shown.member,
-				      c->shown.panel.id);
 	zb_panel_done(&c->shown.panel);
 	c->shown.panel = *p;
 	c->shown.member = member;
@@ -268,6 +265,7 @@ static void on_end(void *ctx)
 static void on_interrupt(void *ctx)
 {
 	struct console *c = ctx;
+	bool told;
 
 	if (c->closing) /* asked twice: no manners any more */
 		_exit(128 + 2);
@@ -282,11 +280,12 @@ static void on_interrupt(void *ctx)
 		return;
 	}
 	c->interrupted = true;
-	if (zb_console_stop_waiting(c)) {
+	if (zb_console_stop_waiting(c, &told)) {
 		zb_buf_clear(&c->input);
 		c->taken = 0;
-		zb_console_say(c, "not waited for any longer; what comes of "
-				  "it is shown when it comes");
+		zb_console_say(c, "%s; what comes of it is shown when it comes",
+			       told ? "its extension was told to cancel it"
+				    : "not waited for any longer");
 		zb_console_next_lines(c);
 	} else {
 		zb_console_say(c, "Ctrl-C again, or Ctrl-D, ends");

@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define TOKEN_NAME  "ZOTBOX_HOST_TOKEN"
@@ -315,7 +314,6 @@ static void on_patience(uv_timer_t *t)
 static void bury(struct zb_host_server *h)
 {
 	h->closed = false;
-	zb_host_drop_panels(h, ZB_NOBODY, NULL, true);
 	zb_agent_free(h->agent);
 	h->agent = NULL;
 	forget_places(h);
@@ -429,18 +427,6 @@ static int take_token(struct zb_host_server *h, struct zb_error *err)
 	return h->token ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
 }
 
-/* An extension takes some twenty descriptors of ours, and the usual limit is
- * 1024. What an extension itself may open is in its scope. */
-static void allow_many(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= l.rlim_max)
-		return;
-	l.rlim_cur = l.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &l);
-}
-
 static int open_all(struct zb_host_server *h, struct zb_error *err)
 {
 	const char *cwd = h->args->opt[O_CWD];
@@ -500,7 +486,6 @@ int zb_cmd_host(const struct zb_args *a)
 		return zb_cmd_fail(&err);
 	}
 	h->args = a;
-	allow_many();
 	init_handles(h);
 	rc = open_all(h, &err);
 	if (rc) {

@@ -13,7 +13,6 @@
 #define ZB_HOST_OPEN	   16384u /* requests that wait for an answer */
 #define ZB_HOST_HELD	   1024u  /* of them: until all extensions are there */
 #define ZB_HOST_HELD_BYTES ((size_t)64 << 20) /* of these */
-#define ZB_HOST_PANEL	   64u		      /* open panels */
 #define ZB_HOST_PLACE	   4096u	      /* results that activated tools */
 
 /* An extension that was found, whether it is started or not. */
@@ -23,11 +22,6 @@ struct zb_host_entry {
 	char *path;    /* its target's */
 	char *off;     /* why it is not started; NULL: it is */
 	size_t member; /* in the agent; ZB_NOBODY: not (yet) */
-};
-
-struct zb_host_panel {
-	size_t member;
-	char *id;
 };
 
 /* Which request's result (its id, JSON text) an id of ours stood for. */
@@ -68,8 +62,6 @@ struct zb_host_server {
 
 	struct zb_turns turns;
 	struct zb_strv noted; /* who has notes on the screen */
-	struct zb_host_panel panels[ZB_HOST_PANEL];
-	size_t n_panels;
 	struct zb_host_place *places;
 	size_t n_places;
 
@@ -125,10 +117,6 @@ void zb_host_on_drained(void *ctx);
 void zb_host_next_prompt(struct zb_host_server *h);
 /* The user's next prompt: notes have had their time. */
 void zb_host_end_notes(struct zb_host_server *h);
-/* @member (ZB_NOBODY: any) closed panel @id, or all of its (NULL). Returns
- * whether there was one. @tell: the client does not know. */
-bool zb_host_drop_panels(struct zb_host_server *h, size_t member,
-			 const char *id, bool tell);
 /* The name for the client; "-" for one that has none. */
 const char *zb_host_name_of(const struct zb_host_server *h, size_t member);
 /* Append ,"KEY":[...] of the denials / of strings. */

@@ -103,7 +103,7 @@ static void text_event(struct zb_host_server *h, const char *type,
 	zb_buf_done(&rest);
 }
 
-/* ---- notes, panels, prompts ---- */
+/* ---- notes, prompts ---- */
 
 static void note(struct zb_host_server *h, const char *name, bool there)
 {
@@ -129,52 +129,6 @@ void zb_host_end_notes(struct zb_host_server *h)
 	for (size_t i = 0; i < h->noted.n; i++)
 		zb_host_emit(h, "ext_clear_notes", h->noted.v[i], "{}");
 	zb_strv_done(&h->noted);
-}
-
-bool zb_host_drop_panels(struct zb_host_server *h, size_t member,
-			 const char *id, bool tell)
-{
-	size_t kept = 0, before = h->n_panels;
-
-	for (size_t i = 0; i < before; i++) {
-		struct zb_host_panel p = h->panels[i];
-		struct zb_buf rest = {0};
-
-		if ((member != ZB_NOBODY && p.member != member) ||
-		    (id && strcmp(p.id, id) != 0)) {
-			h->panels[kept++] = p;
-			continue;
-		}
-		zb_buf_adds(&rest, "{\"panel_id\":");
-		zb_json_quote(&rest, p.id, strlen(p.id));
-		zb_buf_addc(&rest, '}');
-		if (tell)
-			zb_host_emit(h, "ext_panel_close",
-				     zb_host_name_of(h, p.member),
-				     zb_buf_str(&rest));
-		zb_buf_done(&rest);
-		free(p.id);
-	}
-	h->n_panels = kept;
-	return kept != before;
-}
-
-/* The last that was opened is the last in the list. */
-static void keep_panel(struct zb_host_server *h, size_t member,
-		       const char *rest)
-{
-	char *id = zb_frame_string(rest, strlen(rest), "panel_id");
-
-	if (!id)
-		return;
-	zb_host_drop_panels(h, member, id, false);
-	if (h->n_panels == ZB_HOST_PANEL) {
-		free(h->panels[0].id);
-		h->n_panels--;
-		memmove(&h->panels[0], &h->panels[1],
-			h->n_panels * sizeof(h->panels[0]));
-	}
-	h->panels[h->n_panels++] = (struct zb_host_panel){member, id};
 }
 
 static void prompt_event(struct zb_host_server *h, const char *name,
@@ -246,24 +200,14 @@ static void submit_slash(struct zb_host_server *h, size_t member,
 
 /* ---- what the agent reports ---- */
 
-/* What an event means to us besides. */
-static void follow(struct zb_host_server *h, size_t member, const char *event,
-		   const char *rest)
+/* Who has notes on the screen after this. */
+static void follow(struct zb_host_server *h, const char *name,
+		   const char *event)
 {
-	const char *name = zb_host_name_of(h, member);
-	zb_auto(free) char *panel = NULL;
-
 	if (!strcmp(event, "ext_notify") || !strcmp(event, "ext_display"))
 		note(h, name, true);
 	else if (!strcmp(event, "ext_clear_notes"))
 		note(h, name, false);
-	else if (!strcmp(event, "ext_panel_open"))
-		keep_panel(h, member, rest);
-	else if (!strcmp(event, "ext_panel_close")) {
-		panel = zb_frame_string(rest, strlen(rest), "panel_id");
-		if (panel)
-			zb_host_drop_panels(h, member, panel, false);
-	}
 }
 
 static void on_frame(void *ctx, size_t member, const char *type,
@@ -283,7 +227,7 @@ static void on_frame(void *ctx, size_t member, const char *type,
 	}
 	event = zb_api_frame_event(type, line, len, &rest);
 	if (event) {
-		follow(h, member, event, zb_buf_str(&rest));
+		follow(h, zb_host_name_of(h, member), event);
 		zb_host_emit(h, event, zb_host_name_of(h, member),
 			     zb_buf_str(&rest));
 	}
@@ -378,13 +322,10 @@ static void on_changed(void *ctx, size_t member)
 		tell_ready(h, member, m);
 		break;
 	case ZB_MEMBER_GONE:
-		zb_host_drop_panels(h, member, NULL, true);
 		if (m->problem || m->said_hello)
 			tell_end(h, member, m);
 		break;
 	case ZB_MEMBER_STOPPING:
-		zb_host_drop_panels(h, member, NULL, true);
-		break;
 	case ZB_MEMBER_STARTING:
 	case ZB_MEMBER_REGISTERING:
 		break;
@@ -405,6 +346,19 @@ static void on_settled(void *ctx)
 	zb_host_go_on(h);
 }
 
+static void on_panel_gone(void *ctx, size_t member, const char *id)
+{
+	struct zb_host_server *h = ctx;
+	struct zb_buf rest = {0};
+
+	zb_buf_adds(&rest, "{\"panel_id\":");
+	zb_json_quote(&rest, id, strlen(id));
+	zb_buf_addc(&rest, '}');
+	zb_host_emit(h, "ext_panel_close", zb_host_name_of(h, member),
+		     zb_buf_str(&rest));
+	zb_buf_done(&rest);
+}
+
 static void on_closed(void *ctx)
 {
 	struct zb_host_server *h = ctx;
@@ -421,5 +375,6 @@ const struct zb_agent_ops zb_host_agent_ops = {
 	.changed = on_changed,
 	.settled = on_settled,
 	.tools = on_tools,
+	.panel_gone = on_panel_gone,
 	.closed = on_closed,
 };

@@ -484,14 +484,12 @@ static bool panel_owner(struct zb_host_question *k, size_t *member)
 	struct zb_host_server *h = k->h;
 	const char *id = k->q.text[ZB_API_PANEL_ID];
 	const char *name = k->q.text[ZB_API_EXTENSION];
+	const char *open = NULL;
 
-	for (size_t i = h->n_panels; i-- > 0;)
-		if (!strcmp(h->panels[i].id, id) &&
-		    (!name ||
-		     !strcmp(zb_host_name_of(h, h->panels[i].member), name))) {
-			*member = h->panels[i].member;
-			return true;
-		}
+	*member = h->agent ? zb_agent_panel(h->agent, &open) : ZB_NOBODY;
+	if (*member != ZB_NOBODY && !strcmp(open, id) &&
+	    (!name || !strcmp(zb_host_name_of(h, *member), name)))
+		return true;
 	fail_unknown(k, "open panel", id);
 	return false;
 }
@@ -518,13 +516,10 @@ static void do_panel_key(struct zb_host_question *k)
 static void do_panel_close(struct zb_host_question *k)
 {
 	const char *id = k->q.text[ZB_API_PANEL_ID];
-	size_t m, sent;
+	size_t m;
 
-	if (!panel_owner(k, &m))
-		return;
-	sent = zb_agent_member_close(k->h->agent, m, id);
-	zb_host_drop_panels(k->h, m, id, false);
-	panel_done(k, sent);
+	if (panel_owner(k, &m))
+		panel_done(k, zb_agent_member_close(k->h->agent, m, id));
 }
 
 static void do_panel_resize(struct zb_host_question *k)
@@ -720,18 +715,18 @@ static void do_state(struct zb_host_question *k)
 {
 	struct zb_host_server *h = k->h;
 	struct zb_buf data = {0};
+	const char *panel = NULL;
+	size_t owner = h->agent ? zb_agent_panel(h->agent, &panel) : ZB_NOBODY;
 
 	zb_buf_addf(&data, "{\"idle\":%s,\"queued\":%zu,\"settled\":%s,",
 		    h->turns.busy ? "false" : "true", h->turns.n,
 		    h->settled ? "true" : "false");
 	zb_buf_adds(&data, "\"panel\":");
-	if (h->n_panels) {
-		const struct zb_host_panel *p = &h->panels[h->n_panels - 1];
-
+	if (owner != ZB_NOBODY) {
 		zb_buf_addc(&data, '{');
-		add_string(&data, "extension", zb_host_name_of(h, p->member));
+		add_string(&data, "extension", zb_host_name_of(h, owner));
 		zb_buf_addc(&data, ',');
-		add_string(&data, "panel_id", p->id);
+		add_string(&data, "panel_id", panel);
 		zb_buf_addc(&data, '}');
 	} else {
 		zb_buf_adds(&data, "null");

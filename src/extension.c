@@ -79,7 +79,7 @@ struct zb_extension {
 	struct zb_med_out from_ext, from_host;
 	unsigned flushes;  /* still to come */
 	atomic_bool dirty; /* records since the last flush */
-	uint64_t exit_time;
+	uint64_t exit_time, heard;
 	struct zb_exit exit;
 	char reason[640];
 
@@ -537,6 +537,11 @@ static int write_line(struct zb_extension *e, const char *line, size_t len)
 	return 0;
 }
 
+uint64_t zb_extension_heard(const struct zb_extension *e)
+{
+	return e->heard;
+}
+
 size_t zb_extension_queued(const struct zb_extension *e)
 {
 	size_t n = e->queue.len;
@@ -786,6 +791,7 @@ static void on_out(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 		e->reading = false;
 		uv_read_stop(s);
 	} else {
+		e->heard = uv_now(e->loop);
 		zb_framer_came(&e->framer, (size_t)n);
 	}
 	if (zb_framer_is_large(&e->framer))

@@ -68,6 +68,9 @@ int zb_extension_start(struct zb_extension **out,
  * reached (and until drained()), ZB_ESYS when its stdin is closed: nothing was
  * queued. */
 int zb_extension_send(struct zb_extension *e, const char *line, size_t len);
+/* The loop's time when something was last read from its stdout, be it part of
+ * a line; 0: nothing yet. */
+uint64_t zb_extension_heard(const struct zb_extension *e);
 /* Bytes that wait for the extension to read them. */
 size_t zb_extension_queued(const struct zb_extension *e);
 /* Stop / go on reading its stdout (downstream is full). */

@@ -462,6 +462,38 @@ static bool panel(struct zb_buf *rest, const struct zb_json *j, const char *key)
 	return good;
 }
 
+/* A tool that the agent is to run, then a turn with @prompt if there is one. */
+static bool tool_prompt(struct zb_buf *rest, const struct zb_json *j)
+{
+	static const struct {
+		const char *key, *as;
+		enum zb_json_type type;
+	} members[] = {
+		{"tool_name", "name", ZB_JSON_STRING},
+		{"tool_args", "args", ZB_JSON_OBJECT},
+		{"prompt", "text", ZB_JSON_STRING},
+	};
+	struct zb_buf frame = {0};
+	bool named = false, good;
+
+	for (size_t k = 0; k < ZB_ARRAY_LEN(members); k++) {
+		uint32_t i = zb_json_get(j, 0, members[k].key);
+		const struct zb_json_tok *t;
+
+		if (i == ZB_JSON_NONE || j->tok[i].type != members[k].type)
+			continue;
+		t = &j->tok[i];
+		named = named || !k;
+		zb_buf_addf(&frame, "%c\"%s\":", frame.len ? ',' : '{',
+			    members[k].as);
+		zb_buf_add(&frame, j->text + t->start, t->end - t->start);
+	}
+	zb_buf_addc(&frame, '}');
+	good = named && !zb_frame_rest(rest, zb_buf_str(&frame), frame.len);
+	zb_buf_done(&frame);
+	return good;
+}
+
 static const char *response_event(const struct zb_json *j, struct zb_buf *rest)
 {
 	static const struct {
@@ -474,6 +506,8 @@ static const char *response_event(const struct zb_json *j, struct zb_buf *rest)
 	};
 	uint32_t i = zb_json_get(j, 0, "action");
 
+	if (i != ZB_JSON_NONE && zb_json_is(j, i, "tool_prompt"))
+		return tool_prompt(rest, j) ? "ext_tool_prompt" : NULL;
 	for (size_t k = 0; i != ZB_JSON_NONE && k < ZB_ARRAY_LEN(actions);
 	     k++) {
 		if (!zb_json_is(j, i, actions[k].action))

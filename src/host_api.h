@@ -109,7 +109,8 @@ int zb_api_event(struct zb_buf *out, const char *type, const char *extension,
 /* What an extension's frame becomes for the client. Return: NULL for one that
  * is no event (a reply, a registration); else the event's type, with the
  * object for zb_api_event() appended to @rest. A command_response is taken
- * for what it asks the agent to do: prompt, insert, display, open_panel. */
+ * for what it asks the agent to do: prompt, insert, display, open_panel,
+ * tool_prompt. */
 const char *zb_api_frame_event(const char *type, const char *line, size_t len,
 			       struct zb_buf *rest);
 

@@ -123,6 +123,13 @@ int zb_host_panel_key(struct zb_buf *out, const char *panel, const char *key,
 	return close_frame(out);
 }
 
+int zb_host_tool_cancel(struct zb_buf *out, const char *id)
+{
+	open_frame(out, "tool_cancel");
+	member(out, "id", id);
+	return close_frame(out);
+}
+
 int zb_host_panel_close(struct zb_buf *out, const char *panel)
 {
 	open_frame(out, "panel_close");

@@ -15,6 +15,8 @@ struct zb_hello_info {
 int zb_host_hello_ack(struct zb_buf *out, const struct zb_hello_info *info);
 int zb_host_tool_call(struct zb_buf *out, const char *id, const char *name,
 		      const char *args_json);
+/* To an extension that announced it: nobody waits for that answer. */
+int zb_host_tool_cancel(struct zb_buf *out, const char *id);
 int zb_host_command(struct zb_buf *out, const char *id, const char *name,
 		    const char *args);
 /* @fields_json: an object whose members follow type and event (no "type",

@@ -23,7 +23,7 @@ PLAIN = {"ext_notify": "notify", "ext_display": "display",
          "ext_panel_close": "panel_close", "ext_denied": "denied"}
 # Events that may only be the other half of the next line.
 HALVES = ("ext_display", "ext_prompt", "ext_insert", "ext_panel_open",
-          "ext_panel_close")
+          "ext_panel_close", "ext_tool_prompt")
 
 
 class Host:
@@ -104,6 +104,9 @@ class Host:
         said = f["data"].get(action)
         if half["type"] == "ext_panel_open":
             return action == "open_panel" and said["id"] == half["panel_id"]
+        if half["type"] == "ext_tool_prompt":
+            return action == "tool_prompt" and \
+                f["data"]["tool_name"] == half["name"]
         return half["type"] == "ext_" + str(action) and \
             said == half.get("text")
 

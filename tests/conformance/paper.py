@@ -244,7 +244,7 @@ class Paper:
 
     def on_command_response(self, e, f):
         if "open_panel" in f:
-            self.panels[f["open_panel"]["id"]] = e
+            self.opened(e, f["open_panel"]["id"])
         self.answer(e, f, "command")
 
     def on_event_intercept_response(self, e, f):
@@ -262,8 +262,18 @@ class Paper:
             self.see(e.name, "submit", {"text": text})
 
     def on_open_panel(self, e, f):
-        self.panels[f["panel"]["id"]] = e
+        self.opened(e, f["panel"]["id"])
         self.see(e.name, "open_panel", {"panel": f["panel"]})
+
+    def opened(self, e, name):
+        for old, owner in self.panels.items():
+            if owner is not e:
+                if not self.wrong("whose panel gives way is not told"):
+                    self.send(owner, type="panel_close", panel_id=old)
+                self.see(owner.name, "panel_close", {"panel_id": old})
+        if name not in self.panels or not self.wrong(
+                "keys go to the first one of an id"):
+            self.panels = {name: e}
 
     def on_panel_render(self, e, f):
         if self.panels.get(f["panel_id"]) is e or self.wrong(
@@ -516,6 +526,8 @@ MISTAKES = {
     "anybody draws in any panel": ("panels/foreign", "panels/never-opened",
                                    "panels/closed-by-user"),
     "anybody closes any panel": ("panels/foreign",),
+    "whose panel gives way is not told": ("panels/one-at-a-time",),
+    "keys go to the first one of an id": ("panels/one-at-a-time",),
     "the death of one is not told": ("ends/crash-status",
                                      "ends/signal-before-hello"),
     "stdin is closed without shutdown": ("ends/shutdown",

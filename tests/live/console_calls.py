@@ -126,6 +126,72 @@ def panels(w):
     w.equal(c.rc, 1, "no such panel", c)
 
 
+@test("one panel at a time", needs="sandbox")
+def one_panel(w):
+    for n in ("a", "b"):
+        w.mkext(n, '''
+            hello("%s", "commands", "panels"); cmd("%s"); ready()
+            serve(command_invoked=lambda f: emit(type="command_response",
+                  id=f["id"], action="open_panel",
+                  open_panel={"id": "main", "title": "T", "lines": []}),
+                  panel_key=lambda f: note("key " + f["key"]),
+                  panel_close=lambda f: note("closed " + f["panel_id"]))
+        ''' % (n, n))
+    c = w.console(["./a", "./b"], ["/a", "/b", "sleep 0.2", "key main up",
+                                   "sleep 0.2", "panel_close main",
+                                   "sleep 0.2", "key main up"])
+    w.equal([(h.ext, h.type, h.json.get("message")) for h in c.lines][:-1],
+            [("a", "open_panel", None), ("a", "panel_close", None),
+             ("b", "open_panel", None), ("a", "notify", "closed main"),
+             ("b", "notify", "key up"), ("b", "notify", "closed main")],
+            "the last one opened", c)
+    w.equal(c.of("panel_close")[0].json, {"panel_id": "main"}, "which")
+    w.equal(c.lines[-1].type, "error", "then there is none")
+
+
+@test("tool_prompt", needs="sandbox")
+def tool_prompt(w):
+    w.mkext("tp", '''
+        hello("tp", "commands"); cmd("c"); ready()
+        serve(command_invoked=lambda f: emit(type="command_response",
+              id=f["id"], action="tool_prompt", tool_name="fetch",
+              tool_args={"url": "u"}, prompt="sum up"))
+    ''')
+    c = w.console("./tp", "/c", "--scope", w.scope("tp", {
+        "protocol": {"call_tool": ["fetch"]}}))
+    w.equal((c.of("tool_prompt") or [None])[0] and c.lines[0].json,
+            {"action": "tool_prompt", "tool_name": "fetch",
+             "tool_args": {"url": "u"}, "prompt": "sum up"}, "printed", c)
+    c = w.console("./tp", "/c")
+    w.equal(c.of("tool_prompt"), [], "control: not without the grant", c)
+
+
+@test("many extensions", needs="sandbox")
+def many(w):
+    import resource
+    names = ["m%d" % i for i in range(10)]
+    for n in names:
+        w.mkext(n, '''
+            import resource
+            hello("%s", "commands"); cmd("%s"); ready()
+            serve(command_invoked=lambda f: emit(type="command_response",
+                  id=f["id"], action="display", display=str(
+                      resource.getrlimit(resource.RLIMIT_NOFILE))))
+        ''' % (n, n))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1024:
+        return w.skip("many", "the hard limit of open files is low")
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (96, hard))
+        c = w.console(["./" + n for n in names], ["/m0", "/m9"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    w.equal((c.rc, len(c.of("load_error"))), (0, 0),
+            "more than 96 descriptors are for", c)
+    w.equal({h.json["display"] for h in c.of("display")}, {"(256, 256)"},
+            "an extension has what its scope says", c)
+
+
 @test("events, session_start, idle", needs="sandbox")
 def events(w):
     w.mkext("ev", '''

@@ -224,6 +224,34 @@ def meanwhile(w):
     ends(w, t)
 
 
+@test("one panel at a time", needs="sandbox")
+def one_panel(w):
+    mk(w)
+    w.mkext("other", '''
+        hello("other", "commands", "panels"); cmd("o"); ready()
+        serve(command_invoked=lambda f: emit(type="command_response",
+              id=f["id"], action="open_panel", open_panel={"id": "main",
+              "title": "Another", "lines": ["x"]}),
+              panel_key=lambda f: emit(type="panel_render", panel_id="main",
+              lines=["other got " + f["key"]]))
+    ''')
+    t = start(w, "pn", "other")
+    t.type("sleep 0.7\n/p\n")
+    t.see("waiting>")
+    t.type("sleep 0.7\n/o\n")
+    t.see("My panel")
+    t.see("Another", "the last one opened")
+    w.equal(t.row(0), " other: Another", "is the one", t.text())
+    w.check(t.until(lambda: "closed by the user" in t.row(-1)),
+            "and the first one is told", t.text())
+    t.type("\x1b[A")
+    t.see("other got up", "keys go to the second, of the same id")
+    t.type("\x1b")
+    t.gone("Another")
+    w.check("My panel" not in t.text(), "the first does not come back")
+    ends(w, t)
+
+
 @test("an extension killed while its panel is open", needs="sandbox")
 def killed(w):
     mk(w)
@@ -397,6 +425,18 @@ def interrupt(w):
     t.settle()
     w.equal(t.p.poll(), None, "a line in between starts anew")
     ends(w, t, how="\x03")
+    w.mkext("can", '''
+        hello("can", "tools", "tool_cancel"); tool("long"); ready()
+        serve(tool_call=lambda f: None,
+              tool_cancel=lambda f: text(f["id"], "given up"))
+    ''')
+    t = start(w, "can")
+    t.type("call long\n")
+    t.see("waiting>")
+    t.type("\x03")
+    t.see("its extension was told to cancel it", "tool_cancel")
+    t.see("given up", "it did")
+    ends(w, t)
     w.mkext("deaf", '''
         hello("deaf"); ready()
         import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -297,6 +297,8 @@ def newer(w):
     w.equal([(e["text"], e["slash"]) for e in h.events("ext_submit")],
             [("/compact", True), (" /compact now", True)],
             "what is granted, at once", h.seen)
+    h.wait_for(lambda: [e for e in h.events("ext_denied")
+                        if e["denial"]["op"] == "proto.call_tool"] or None, 5)
     ops = sorted({e["denial"]["op"] for e in h.events("ext_denied")})
     w.check("proto.slash" in ops and "proto.call_tool" in ops,
             "what is not is refused and said", ops)
@@ -312,6 +314,53 @@ def newer(w):
             ["s"], "an event nobody knows yet", h.seen)
     w.equal(data(h.ask("intercept", event="before_agent_start",
                        system_prompt="p"))["block"], False, "an intercept too")
+    done(w, h)
+
+
+@test("tool_prompt by grant", needs="sandbox")
+def tool_prompt(w):
+    w.mkext("s", '''
+        hello("s", "commands"); cmd("c"); ready()
+        serve(command_invoked=lambda f: emit(type="command_response",
+              id=f["id"], action="tool_prompt", **json.loads(f["args"])))
+    ''')
+    w.scope("g", {"extends": "strict", "protocol": {"call_tool": ["fetch"]}})
+    h = Host(w, "./s", policy=w.path("g.scope.json"))
+    ask = {"tool_name": "fetch", "tool_args": {"url": "u"}, "prompt": "sum up"}
+    r = data(h.ask("invoke", name="c", args=json.dumps(ask)))
+    w.equal(r, dict(ask, action="tool_prompt"), "the reply")
+    e = h.event("ext_tool_prompt", "s")
+    w.equal(e and (e["name"], e["args"], e["text"]),
+            ("fetch", {"url": "u"}, "sum up"), "the event", h.seen)
+    h.ask("invoke", name="c", args=json.dumps({"tool_name": "fetch"}))
+    e = h.event("ext_tool_prompt", "s")
+    w.equal(sorted(e or {}), ["extension", "name", "type"], "with no more")
+    h.ask("invoke", name="c", args=json.dumps(dict(ask, tool_name="bash")))
+    w.equal(h.event("ext_denied", "s")["denial"]["op"], "proto.call_tool",
+            "another tool")
+    w.equal(len(h.events("ext_tool_prompt")), 2, "is not asked for")
+    done(w, h)
+
+
+@test("a tool whose time is up is cancelled", needs="sandbox")
+def cancelled(w):
+    body = '''
+        hello("%s", %s); tool("t%s"); ready()
+        serve(tool_call=lambda f: note("call " + f["id"]),
+              tool_cancel=lambda f: note("cancel " + f["id"]))
+    '''
+    w.mkext("y", body % ("y", '"tools", "tool_cancel"', "y"))
+    w.mkext("n", body % ("n", '"tools"', "n"))
+    h = Host(w, "./y", "./n")
+    for x in "yn":
+        r = h.ask("tool_call", name="t" + x, timeout_ms=500)
+        w.equal(code(r), "timeout", "time is up", r)
+    h.wait_for(lambda: len(h.events("ext_notify", "y")) > 1 or None, 10)
+    h.pump(0.2)
+    said = [e["message"] for e in h.events("ext_notify", "y")]
+    w.equal(said, [said[0], said[0].replace("call", "cancel")],
+            "who announced it is told which")
+    w.equal(len(h.events("ext_notify", "n")), 1, "who did not is not")
     done(w, h)
 
 
@@ -383,20 +432,43 @@ def panels(w):
             "panel_resize")
     w.equal(h.event("ext_notify", "p")["message"], "size 80x24", "arrives")
     h.ask("invoke", name="open2")
+    w.equal([e["type"] for e in h.seen
+             if e["type"] in ("ext_panel_close", "ext_panel_open")][-2:],
+            ["ext_panel_close", "ext_panel_open"], "one at a time", h.seen)
+    w.equal(h.event("ext_panel_close", "p")["panel_id"], "p", "the last wins")
     w.check(h.event("ext_panel_open", "o"), "another of the same id")
+    w.equal(h.event("ext_notify", "p")["message"], "closed p",
+            "whose gave way is told")
+    w.equal(data(h.ask("state"))["panel"], {"extension": "o", "panel_id": "p"},
+            "state")
     h.ask("panel_key", panel_id="p", key="x")
-    w.equal(h.event("ext_panel_render")["lines"], ["o x:"], "the last one has it")
-    h.ask("panel_key", panel_id="p", key="y", extension="p")
-    w.equal(h.event("ext_panel_render")["lines"], ["p y:"], "unless it is named")
-    h.ask("panel_close", panel_id="p", extension="p")
-    w.equal(h.event("ext_notify", "p")["message"], "closed p", "the user closes")
-    w.equal(code(h.ask("panel_key", panel_id="p", key="up", extension="p")),
-            "unknown", "then it is gone")
+    w.equal(h.event("ext_panel_render")["lines"], ["o x:"], "keys are its own")
+    for k, more in (("panel_key", {"key": "y"}), ("panel_close", {}),
+                    ("panel_resize", {"columns": 1})):
+        w.equal(code(h.ask(k, panel_id="p", extension="p", **more)),
+                "unknown", k + " for another's of the same id")
+    h.ask("panel_key", panel_id="p", key="z", extension="o")
+    w.equal(h.event("ext_panel_render")["lines"], ["o z:"], "not touched by it")
+    h.ask("panel_close", panel_id="p", extension="o")
+    w.equal(h.event("ext_notify", "o")["message"], "closed p", "the user closes")
+    w.equal(code(h.ask("panel_key", panel_id="p", key="up")), "unknown",
+            "then it is gone")
+    h.ask("invoke", name="open2")
+    h.event("ext_panel_open", "o")
     h.ask("panel_key", panel_id="p", key="enter")
     w.equal(h.event("ext_panel_close", "o")["panel_id"], "p",
             "the extension closes")
+    h.ask("invoke", name="open")
+    h.event("ext_panel_open", "p")
     w.equal(said(h.ask("tool_call", name="pop")), "ok", "open_panel of a tool")
     w.equal(h.event("ext_panel_open", "p")["panel_id"], "q", "spontaneous")
+    w.equal(h.event("ext_panel_close", "p")["panel_id"], "p",
+            "it gives way to another of its own")
+    h.ask("panel_key", panel_id="q", key="up")
+    w.check(h.event("ext_panel_render", "p"), "it goes on")
+    w.equal([e["message"] for e in h.events("ext_notify", "p")
+             if e["message"].startswith("closed")], ["closed p"],
+            "which it knows by itself")
     h.ask("panel_key", panel_id="q", key="delete")
     w.check(h.event("ext_panel_close", "p"), "closed when its owner dies")
     w.equal(data(h.ask("state"))["panel"], None, "state")
@@ -728,6 +800,8 @@ def discovery(w):
             ["same", "new", "off", "plain"], "what there is now")
     w.equal(said(h.ask("tool_call", name="tn")), "{}", "the new one works")
     w.equal(data(h.ask("reload", name="new"))["stopped"], 1, "one alone")
+    w.equal([(e["error"], e["status"]) for e in h.events("ext_exit", "new")],
+            [(None, 0)], "its first run ended, as asked", h.seen)
     a, b = h.send("reload"), h.send("tool_call", name="tn")
     w.equal(data(h.reply(a))["ready"], 4, "again")
     w.equal(said(h.reply(b)), "{}", "a call behind it waits for it")

@@ -13,7 +13,7 @@ struct seen {
 	struct zb_agent *a;
 	struct zb_store store;
 	struct zb_host host;
-	struct zb_strv lines, said;
+	struct zb_strv lines, said, states;
 	unsigned settled;
 	bool closed;
 	uint64_t begin;
@@ -52,6 +52,23 @@ static void on_tools(void *ctx, size_t member)
 		     zb_agent_member(s->a, member)->name);
 }
 
+static void on_changed(void *ctx, size_t member)
+{
+	struct seen *s = ctx;
+	const struct zb_member *m = zb_agent_member(s->a, member);
+
+	zb_strv_addf(&s->states, "%s %s %d", m->name,
+		     zb_member_state_name(m->state), m->exit.code);
+}
+
+static void on_panel_gone(void *ctx, size_t member, const char *id)
+{
+	struct seen *s = ctx;
+
+	zb_strv_addf(&s->lines, "%s gone %s",
+		     zb_agent_member(s->a, member)->name, id);
+}
+
 static void on_settled(void *ctx)
 {
 	struct seen *s = ctx;
@@ -71,6 +88,8 @@ static const struct zb_agent_ops ops = {.frame = on_frame,
 					.say = on_say,
 					.settled = on_settled,
 					.tools = on_tools,
+					.changed = on_changed,
+					.panel_gone = on_panel_gone,
 					.closed = on_closed};
 
 static void open_agent(struct seen *s, const struct tmphome *t)
@@ -138,6 +157,7 @@ static void close_agent(struct seen *s)
 	while (!s->closed)
 		uv_run(&s->loop, UV_RUN_ONCE);
 	zb_agent_free(s->a);
+	zb_strv_done(&s->states);
 	uv_run(&s->loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&s->loop), 0);
 	assert_int_equal(fake_alive(), 0);
@@ -475,6 +495,130 @@ static void open_panel_stops_the_clock(void **state)
 	wait_for(&s, &a);
 	assert_int_equal(a.how, ZB_REPLY_OK);
 	assert_int_equal(zb_agent_panel_key(s.a, "p", "rune", "y"), ZB_NOBODY);
+	close_agent(&s);
+}
+
+/* Opens panel "p" at /NAME and "q" at its tool NAME; tells its keys and what is
+ * closed; exits at key x. */
+static int paneled(struct fake *f, const char *name)
+{
+	const char *line;
+
+	fake_hello(f, name);
+	fake_say(f,
+		 "{\"type\":\"register_command\",\"name\":\"%s\","
+		 "\"description\":\"d\"}",
+		 name);
+	fake_say(f,
+		 "{\"type\":\"register_tool\",\"name\":\"%s\","
+		 "\"description\":\"d\",\"schema\":{}}",
+		 name);
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *type = fake_member(f, "type");
+		zb_auto(free) char *id = fake_member(f, "id");
+		zb_auto(free) char *key = fake_member(f, "key");
+
+		if (!strcmp(type, "shutdown"))
+			return 0;
+		if (!strcmp(type, "command_invoked"))
+			fake_say(f,
+				 "{\"type\":\"command_response\",\"id\":\"%s\","
+				 "\"action\":\"open_panel\",\"open_panel\":{"
+				 "\"id\":\"p\",\"title\":\"t\",\"lines\":[]}}",
+				 id);
+		if (!strcmp(type, "tool_call")) {
+			fake_say(f, "{\"type\":\"open_panel\",\"panel\":{"
+				    "\"id\":\"q\",\"lines\":[]}}");
+			fake_say(f, RESULT, id, "yes");
+		}
+		if (key && !strcmp(key, "x"))
+			return 0;
+		if (key && !strcmp(key, "c"))
+			fake_say(f, "{\"type\":\"panel_close\","
+				    "\"panel_id\":\"p\"}");
+		if (key || !strcmp(type, "panel_close"))
+			fake_say(f,
+				 "{\"type\":\"notify\",\"level\":\"info\","
+				 "\"message\":\"%s\"}",
+				 key ? key : "closed");
+	}
+	return 0;
+}
+
+static int left(struct fake *f)
+{
+	return paneled(f, "left");
+}
+
+static int right(struct fake *f)
+{
+	return paneled(f, "right");
+}
+
+/* What was reported since the last time, in this order. */
+static void expect_lines(struct seen *s, const char *const *want)
+{
+	turn(s, 60);
+	for (size_t i = 0; want[i]; i++) {
+		assert_true(i < s->lines.n);
+		if (!strstr(s->lines.v[i], want[i]))
+			fail_msg("%s, not %s", s->lines.v[i], want[i]);
+		assert_true(want[i + 1] || i + 1 == s->lines.n);
+	}
+	if (!want[0])
+		assert_int_equal(s->lines.n, 0);
+	zb_strv_done(&s->lines);
+}
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void one_panel_at_a_time(void **state)
+{
+	const struct kit_wish l = WISH("left", 0), r = WISH("right", 0);
+	const char *id = NULL;
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &l, left);
+	add(&s, *state, &r, right);
+	settle(&s, 1);
+	expect_lines(&s, LINES(NULL));
+	assert_int_equal(zb_agent_panel(s.a, &id), ZB_NOBODY);
+	run(&s, "left");
+	assert_int_equal(zb_agent_panel(s.a, &id), 0);
+	assert_string_equal(id, "p");
+	/* Another's of the same id: the first is told, keys are the other's. */
+	run(&s, "right");
+	expect_lines(&s,
+		     LINES("left gone p", "left notify {\"type\":\"notify\""));
+	assert_int_equal(zb_agent_panel(s.a, &id), 1);
+	assert_int_equal(zb_agent_member_key(s.a, 0, "p", "a", NULL),
+			 ZB_NOBODY);
+	assert_int_equal(zb_agent_member_close(s.a, 0, "p"), ZB_NOBODY);
+	assert_int_equal(zb_agent_panel_resize(s.a, 0, "p", 1, 1), ZB_NOBODY);
+	assert_int_equal(zb_agent_panel_key(s.a, "q", "a", NULL), ZB_NOBODY);
+	assert_int_equal(zb_agent_panel_key(s.a, "p", "b", NULL), 1);
+	expect_lines(&s, LINES("right notify"));
+	/* Opened again by the same one: nothing happens. */
+	run(&s, "right");
+	expect_lines(&s, LINES(NULL));
+	/* Another of its own: it knows. */
+	assert_int_equal(call(&s, "right").how, ZB_REPLY_OK);
+	expect_lines(&s, LINES("right gone p", "right open_panel"));
+	assert_int_equal(zb_agent_panel(s.a, &id), 1);
+	assert_string_equal(id, "q");
+	/* To close one that gave way is no news; to close its own is. */
+	run(&s, "left");
+	expect_lines(&s, LINES("right gone q", "right notify"));
+	assert_int_equal(zb_agent_panel_key(s.a, "p", "c", NULL), 0);
+	expect_lines(&s, LINES("left panel_close", "left notify"));
+	assert_int_equal(zb_agent_panel(s.a, &id), ZB_NOBODY);
+	/* It ends with its extension. */
+	run(&s, "left");
+	assert_int_equal(zb_agent_panel_key(s.a, "p", "x", NULL), 0);
+	expect_lines(&s, LINES("left gone p"));
+	assert_int_equal(zb_agent_panel(s.a, &id), ZB_NOBODY);
+	run(&s, "right");
 	close_agent(&s);
 }
 
@@ -822,6 +966,7 @@ static void reload_drops_the_old(void **state)
 	const struct kit_wish w = WISH("slow", 0), w2 = WISH("two", 0);
 	struct seen s = {0};
 	struct answer a = {0};
+	size_t gone = 0;
 
 	open_agent(&s, t);
 	add(&s, t, &w, slow_goodbye);
@@ -839,6 +984,14 @@ static void reload_drops_the_old(void **state)
 		assert_null(strstr(s.lines.v[i], "late"));
 	kit_expect_log(t->dir, "slow", "log",
 		       "slow: notify from the previous instance; dropped");
+	/* The run before is over before the next begins. */
+	assert_int_equal(s.states.n >= 4, 1);
+	for (size_t i = 0; i < s.states.n; i++)
+		if (!strcmp(s.states.v[i], "slow gone 0"))
+			gone = i;
+	assert_string_equal(s.states.v[gone], "slow gone 0");
+	assert_string_equal(s.states.v[gone - 1], "slow stopping 0");
+	assert_string_equal(s.states.v[gone + 1], "slow starting 0");
 	/* session_start was sent once: to "two" at the first start. */
 	assert_int_equal(s.lines.n, 1);
 	close_agent(&s);
@@ -996,6 +1149,126 @@ static void our_own_delay_is_no_silence(void **state)
 	close_agent(&s);
 }
 
+/* Writes one line for a second, without a pause that is long. */
+static int long_winded(struct fake *f)
+{
+	if (!fake_hello(f, "long"))
+		return 1;
+	fake_write(f, "{\"type\":\"notify\",\"level\":\"info\",\"message\":\"",
+		   43);
+	for (int i = 0; i < 10; i++) {
+		fake_sleep(f, 100);
+		fake_write(f, "more ", 5);
+	}
+	fake_write(f, "\"}\n", 3);
+	fake_say(f, "{\"type\":\"register_tool\",\"name\":\"t\","
+		    "\"schema\":{}}");
+	fake_say(f, "{\"type\":\"ready\"}");
+	return fake_serve(f);
+}
+
+/* Begins a line, and says no more. */
+static int stops_short(struct fake *f)
+{
+	if (!fake_hello(f, "short"))
+		return 1;
+	fake_write(f, "{\"type\":", 8);
+	return fake_serve(f);
+}
+
+static void part_of_a_line_is_no_silence(void **state)
+{
+	const struct kit_wish w = WISH("long", 0), w2 = WISH("short", 0);
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, long_winded);
+	add(&s, *state, &w2, stops_short);
+	settle(&s, 1);
+	assert_false(member(&s, "long")->auto_ready);
+	assert_true(member(&s, "long")->start_ms >= 1000);
+	assert_int_equal(s.lines.n, 1);
+	/* Control: one that does stop. */
+	assert_true(member(&s, "short")->auto_ready);
+	assert_true(member(&s, "short")->start_ms < 1000);
+	close_agent(&s);
+}
+
+static int cancellable(struct fake *f, const char *name, const char *caps)
+{
+	zb_auto(free) char *call = NULL;
+	const char *line;
+
+	fake_say(f,
+		 "{\"type\":\"hello\",\"name\":\"%s\",\"version\":\"1\","
+		 "\"capabilities\":[\"tools\"%s]}",
+		 name, caps);
+	fake_read(f);
+	fake_say(f,
+		 "{\"type\":\"register_tool\",\"name\":\"%s\",\"schema\":{}}",
+		 name);
+	fake_say(f, "{\"type\":\"ready\"}");
+	while ((line = fake_read(f))) {
+		zb_auto(free) char *id = fake_member(f, "id");
+
+		if (strstr(line, "\"shutdown\""))
+			return 0;
+		if (strstr(line, "\"tool_call\"")) {
+			free(call);
+			call = zb_steal(&id);
+		} else if (strstr(line, "\"tool_cancel\"")) {
+			fake_say(f, RESULT, id,
+				 call && !strcmp(call, id) ? "cancelled"
+							   : "whose?");
+		}
+	}
+	return 0;
+}
+
+static int gives_up(struct fake *f)
+{
+	return cancellable(f, "gives_up", ",\"tool_cancel\"");
+}
+
+static int goes_on(struct fake *f)
+{
+	return cancellable(f, "goes_on", "");
+}
+
+static void a_call_may_be_cancelled(void **state)
+{
+	const struct kit_wish w = WISH("gives_up", 0), w2 = WISH("goes_on", 0);
+	struct answer a = {0}, b = {0}, other = {0};
+	struct seen s = {0};
+
+	open_agent(&s, *state);
+	add(&s, *state, &w, gives_up);
+	add(&s, *state, &w2, goes_on);
+	settle(&s, 1);
+	zb_agent_call(s.a, "gives_up", "{}", on_reply, &a);
+	zb_agent_call_within(s.a, "goes_on", "{}", 400, on_reply, &b);
+	turn(&s, 100);
+	assert_false(zb_agent_cancel(s.a, on_reply, &other));
+	assert_false(zb_agent_cancel(s.a, on_reply, &b));
+	assert_false(a.done);
+	assert_true(zb_agent_cancel(s.a, on_reply, &a));
+	wait_for(&s, &a);
+	assert_int_equal(a.how, ZB_REPLY_OK);
+	assert_non_null(strstr(a.text, "\"cancelled\""));
+	assert_false(zb_agent_cancel(s.a, on_reply, &a));
+	wait_for(&s, &b);
+	assert_int_equal(b.how, ZB_REPLY_TIMEOUT);
+	/* One whose time is up is cancelled, and too late all the same. */
+	a = (struct answer){0};
+	zb_agent_call_within(s.a, "gives_up", "{}", 100, on_reply, &a);
+	wait_for(&s, &a);
+	assert_int_equal(a.how, ZB_REPLY_TIMEOUT);
+	turn(&s, 100);
+	kit_expect_log(((struct tmphome *)*state)->dir, "gives_up", "log",
+		       "after");
+	close_agent(&s);
+}
+
 static int denied_early(struct fake *f)
 {
 	fake_stderr(f, "first\nsecond\n");
@@ -1050,6 +1323,7 @@ int main(void)
 		with_tmp(ready_without_a_word),
 		with_tmp(late_reply_answers_nobody_else),
 		with_tmp(open_panel_stops_the_clock),
+		with_tmp(one_panel_at_a_time),
 		with_tmp(death),
 		with_tmp(load_failures),
 		with_tmp(shutdown_is_bounded),
@@ -1065,6 +1339,8 @@ int main(void)
 		with_tmp(a_caller_has_a_limit_of_its_own),
 		with_tmp(a_pause_stops_what_comes),
 		with_tmp(our_own_delay_is_no_silence),
+		with_tmp(part_of_a_line_is_no_silence),
+		with_tmp(a_call_may_be_cancelled),
 		with_tmp(why_it_ended_is_kept),
 		with_tmp(empty),
 	};

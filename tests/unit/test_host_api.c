@@ -298,6 +298,17 @@ static void frames_become_events(void **state)
 		"\"open_panel\":{\"id\":\"p\",\"title\":\"t\"}}",
 		"ext_panel_open", "{\"panel_id\":\"p\",\"title\":\"t\"}");
 	becomes("command_response",
+		"{\"type\":\"command_response\",\"action\":\"tool_prompt\","
+		"\"prompt\":\"p\",\"tool_args\":{\"type\":1, \"id\":2},"
+		"\"tool_name\":\"t\"}",
+		"ext_tool_prompt",
+		"{\"name\":\"t\",\"args\":{\"type\":1,\"id\":2},"
+		"\"text\":\"p\"}");
+	becomes("command_response",
+		"{\"type\":\"command_response\",\"action\":\"tool_prompt\","
+		"\"prompt\":\"p\",\"tool_args\":{}}",
+		NULL, NULL);
+	becomes("command_response",
 		"{\"type\":\"command_response\",\"action\":\"noop\"}", NULL,
 		NULL);
 	becomes("command_response",

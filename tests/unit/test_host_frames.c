@@ -45,6 +45,8 @@ static void writes_what_zot_writes(void **state)
 	       "\"text\":\"x\"}");
 	zb_host_panel_close(&out, "p");
 	expect("{\"type\":\"panel_close\",\"panel_id\":\"p\"}");
+	zb_host_tool_cancel(&out, "z1");
+	expect("{\"type\":\"tool_cancel\",\"id\":\"z1\"}");
 	zb_host_refuse_tool(&out, "i", "no");
 	expect("{\"type\":\"tool_result\",\"id\":\"i\",\"content\":[{\"type\":"
 	       "\"text\",\"text\":\"no\"}],\"is_error\":true}");
