@@ -34,17 +34,16 @@ static int no_memory(struct zb_error *err)
 
 /* ---- which one ----------------------------------------------------------- */
 
-/* Is @parent, a real path, a directory .zot/extensions? */
-static bool is_projects(const struct zb_store *s, const char *parent)
+static bool is_named(const char *dir)
 {
 	static const char tail[] = "/.zot/extensions";
-	const size_t n = sizeof(tail) - 1, len = strlen(parent);
-	zb_auto(free) char *own = realpath(s->extensions, NULL);
+	const size_t n = sizeof(tail) - 1, len = strlen(dir);
 
-	return len >= n && !strcmp(parent + len - n, tail) &&
-	       !(own && !strcmp(own, parent));
+	return len >= n && !strcmp(dir + len - n, tail);
 }
 
+/* Does @path stand in a directory .zot/extensions, by its name or really? Where
+ * a project has a link there, both count. */
 static bool parent_is(const struct zb_store *s, const char *path)
 {
 	char cwd[PATH_MAX];
@@ -52,8 +51,10 @@ static bool parent_is(const struct zb_store *s, const char *path)
 		zb_path_join(getcwd(cwd, sizeof(cwd)) ? cwd : "/", path);
 	zb_auto(free) char *dir = full ? zb_path_dir(full) : NULL;
 	zb_auto(free) char *real = dir ? realpath(dir, NULL) : NULL;
+	zb_auto(free) char *own = realpath(s->extensions, NULL);
 
-	return real && is_projects(s, real);
+	return real && (is_named(dir) || is_named(real)) &&
+	       !(own && !strcmp(own, real));
 }
 
 bool zb_is_project_local(const struct zb_store *s, const char *dir)

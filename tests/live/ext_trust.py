@@ -258,4 +258,29 @@ def meanwhile(w):
     refused(w, d, "changed main.py", what="the other file")
 
 
+@test("links on the way to it", needs="sandbox", seconds=120)
+def linked(w):
+    for name, link, to, real in (
+            ("inner", ".zot/extensions", "../tools", "project/tools"),
+            ("outer", ".zot", "conf", "project/conf/extensions")):
+        src = w.mkext(name, MARK % (name, "one"))
+        os.makedirs(w.path(real))
+        shutil.move(src, w.path(real))
+        zot = os.path.join(w.project, ".zot")
+        if link != ".zot":
+            os.mkdir(zot)
+        os.symlink(to, os.path.join(w.project, link))
+        for spelled in (zot + "/extensions/" + name,
+                        ".zot/extensions/%s/" % name):
+            refused(w, spelled, "is not trusted", what=link + ": " + spelled,
+                    cwd=w.project)
+        r = w.zotbox("ext", "trust", ".zot/extensions/" + name, "--yes")
+        w.equal(r.rc, 0, link + ": it can be trusted", r)
+        starts(w, zot + "/extensions/" + name, what=link + ": and starts then")
+        if link == ".zot":
+            os.unlink(zot)
+        else:
+            shutil.rmtree(zot)
+
+
 main()
