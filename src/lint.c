@@ -623,6 +623,10 @@ static void check_network(struct bench *b)
 			warn(b, &lists[l]->v[i],
 			     "this version grants no network: a start under it "
 			     "is refused");
+	if (b->base.net_connect.n || b->base.net_listen.n || b->base.net_unix.n)
+		tell(b, true,
+		     "what it extends wants the network, which this version "
+		     "grants to nobody: a start under it is refused");
 	for (size_t l = 0; l < ZB_ARRAY_LEN(merged); l++)
 		while (merged[l]->n)
 			remove_rule(merged[l], &merged[l]->v[0]);
@@ -641,6 +645,36 @@ static void check_red(struct bench *b, const char *key,
 			     strstr(key, "assistant_message")
 				     ? ""
 				     : ", and needs --yes-i-mean-it");
+	}
+}
+
+/* A newer host may have more events than are known here: said, no error. */
+static void check_event(struct bench *b, const struct zb_rule *rule,
+			const char *name, const char *const *known)
+{
+	const char *near;
+
+	for (size_t i = 0; known[i]; i++)
+		if (!strcmp(known[i], name))
+			return;
+	near = zb_nearest(name, known);
+	warn(b, rule, "this is not an event that zot sends today%s%s%s",
+	     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static void check_events(struct bench *b)
+{
+	const struct zb_rules *events = &b->own.verbs[ZB_VERB_EVENTS].names;
+
+	for (size_t i = 0; i < events->n; i++)
+		check_event(b, &events->v[i], events->v[i].value,
+			    zb_known_events);
+	for (size_t i = 0; i < b->own.n_intercepts; i++) {
+		const struct zb_intercept *in = &b->own.intercepts[i];
+
+		if (in->may.n)
+			check_event(b, &in->may.v[0], in->event,
+				    zb_known_intercepts);
 	}
 }
 
@@ -688,6 +722,7 @@ static void examine(struct bench *b)
 		return;
 	}
 	check_network(b);
+	check_events(b);
 	check_protocol(b);
 	check_paths(b);
 }

@@ -430,6 +430,21 @@ def warnings(w):
     w.check('fs.write[3]' not in r.out, "a directory to be made is fine", r)
     w.check('fs.deny[1]' not in r.out, "a deny that is needed is fine", r)
     w.check('env.pass[1]' not in r.out, "and so is a variable", r)
+    f = w.write("ev.json", json.dumps({"zotbox": 1, "protocol": {
+        "events": ["turn_end", "turn_edn", "of_tomorrow"],
+        "intercept": {"tool_cal": ["block"], "tool_call": ["block"]}}}))
+    r = w.zotbox("check", f)
+    w.equal(r.rc, 0, "a newer zot may have them", r)
+    for part in ('events[1] "turn_edn": this is not an event that zot sends '
+                 "today; did you mean turn_end?",
+                 'events[2] "of_tomorrow": this is not an event',
+                 'tool_cal[0] "block": this is not an event that zot sends '
+                 "today; did you mean tool_call?"):
+        w.contains(r.out, part)
+    w.equal(r.out.count("\n"), 3, "and no more", r)
+    r = w.zotbox("check", w.write("ob.json",
+                                  '{"zotbox": 1, "extends": "observe"}'))
+    w.contains(r.out, "what it extends wants the network")
     f = w.write("ok.json", json.dumps(
         {"zotbox": 1, "fs": {"read": ["${project}", "~/.config/w"],
                              "deny": ["${project}/**/*.pem"]}}))
