@@ -228,6 +228,22 @@ static bool fits(const char *pattern, const char *s, const char **rest)
 	return true;
 }
 
+/* A name as long as it is hides nothing at its end, where it says what it is
+ * of: what is too long is cut in the middle. */
+static void add_shown(struct zb_buf *b, const char *s)
+{
+	size_t n = strlen(s), tail = n - MAX_SHOWN / 2;
+
+	if (n <= MAX_SHOWN) {
+		zb_text_escape(b, s, n, 0);
+		return;
+	}
+	while (tail < n && ((unsigned char)s[tail] & 0xC0) == 0x80)
+		tail++;
+	zb_text_escape(b, s, n, MAX_SHOWN / 2);
+	zb_text_escape(b, s + tail, n - tail, 0);
+}
+
 /* @text with %s replaced. */
 static char *fill(const char *text, const char *what)
 {
@@ -237,7 +253,7 @@ static char *fill(const char *text, const char *what)
 	if (!at)
 		return zb_strdup(text);
 	zb_buf_add(&b, text, (size_t)(at - text));
-	zb_text_escape(&b, what, strlen(what), MAX_SHOWN);
+	add_shown(&b, what);
 	zb_buf_adds(&b, at + 2);
 	return zb_buf_steal(&b);
 }
@@ -328,7 +344,7 @@ static void add_reach(struct zb_buf *b, const char *value,
 {
 	if (r->leads_to) {
 		zb_buf_adds(b, ", which is a link to ");
-		zb_text_escape(b, r->leads_to, strlen(r->leads_to), MAX_SHOWN);
+		add_shown(b, r->leads_to);
 	}
 	if (r->all)
 		zb_buf_adds(b, ": your whole home directory");
@@ -361,16 +377,27 @@ static enum zb_risk path_risk(const char *value, const struct zb_reach *r,
 	return ZB_RISK_SOME;
 }
 
-static int say_path(struct zb_ask *out, const char *value,
+/* @value without what only makes it longer: "//", "/./", "/" at its end. */
+static char *plain(const char *value)
+{
+	zb_auto(free) char *path = zb_path_join("/", value);
+
+	return path ? zb_strdup(*value == '/' ? path : path + 1) : NULL;
+}
+
+static int say_path(struct zb_ask *out, const char *spelled,
 		    const struct zb_reach *reach, bool write)
 {
 	static const struct zb_reach unknown;
 	const struct zb_reach *r = reach ? reach : &unknown;
+	zb_auto(free) char *value = plain(spelled);
 	struct zb_buf b = {0};
 
+	if (!value)
+		return ZB_ELIMIT;
 	out->risk = path_risk(value, r, write);
 	zb_buf_adds(&b, write ? "change, replace and delete " : "read ");
-	zb_text_escape(&b, value, strlen(value), MAX_SHOWN);
+	add_shown(&b, value);
 	add_reach(&b, value, r);
 	if (write && is_run_later(zb_path_name(value)))
 		zb_buf_adds(&b, "; what stands there is run later, outside "

@@ -22,8 +22,6 @@ static int64_t now_ms(void)
 /* The host's path, or NULL: it depends on the start. */
 static char *host_path(const struct zb_store *store, const char *value)
 {
-	if (zb_pattern_is_glob(value))
-		return NULL;
 	if (!strcmp(value, "~") || !strncmp(value, "~/", 2))
 		return zb_strf("%s%s", store->home, value + 1);
 	if (!strncmp(value, "${home}", 7) && (!value[7] || value[7] == '/'))
@@ -50,7 +48,8 @@ static void count(struct zb_reach *out, const FTSENT *e, size_t skip)
 		out->example = zb_strdup(e->fts_path + skip);
 }
 
-static int walk(struct zb_reach *out, char *real)
+/* @only: of what is directly in @real no more than what matches it. */
+static int walk(struct zb_reach *out, char *real, const char *only)
 {
 	char *const roots[] = {real, NULL};
 	const int64_t end = now_ms() + ZB_REACH_MS_MAX;
@@ -61,6 +60,11 @@ static int walk(struct zb_reach *out, char *real)
 	if (!f)
 		return ZB_ELIMIT;
 	while ((e = fts_read(f))) {
+		if (only && e->fts_level == 1 &&
+		    !zb_pattern_match(only, e->fts_path)) {
+			fts_set(f, e, FTS_SKIP);
+			continue;
+		}
 		count(out, e, skip);
 		if (out->files >= ZB_REACH_FILES_MAX || now_ms() > end) {
 			out->more = true;
@@ -78,6 +82,44 @@ static bool holds(const char *real, const char *what)
 	return path && zb_path_below(path, real);
 }
 
+/* The directory that a pattern in the last component is about, and in *@only
+ * the pattern with its real name. Return: NULL for any other pattern. */
+static char *of_pattern(const char *plain, char **only)
+{
+	zb_auto(free) char *dir = zb_path_dir(plain);
+	zb_auto(free) char *real = NULL;
+
+	if (!dir || zb_pattern_is_glob(dir))
+		return NULL;
+	real = realpath(dir, NULL);
+	if (!real)
+		return NULL;
+	*only = zb_strf("%s/%s", strcmp(real, "/") ? real : "",
+			zb_path_name(plain));
+	return *only ? zb_steal(&real) : NULL;
+}
+
+static bool holds_matching(const char *only, const char *what)
+{
+	zb_auto(free) char *path = realpath(what, NULL);
+
+	return path && zb_pattern_match(only, path);
+}
+
+static int look_at_pattern(struct zb_reach *out, const struct zb_store *store,
+			   const char *plain)
+{
+	zb_auto(free) char *only = NULL;
+	zb_auto(free) char *real = of_pattern(plain, &only);
+
+	if (!real)
+		return 0;
+	out->all = holds_matching(only, store->home);
+	out->keeper = holds_matching(only, store->zot_home);
+	out->kind = ZB_REACH_DIR;
+	return walk(out, real, only);
+}
+
 int zb_reach_look(struct zb_reach *out, const struct zb_store *store,
 		  const char *value)
 {
@@ -90,6 +132,10 @@ int zb_reach_look(struct zb_reach *out, const struct zb_store *store,
 	*out = (struct zb_reach){0};
 	if (!plain)
 		return 0;
+	if (zb_pattern_is_glob(plain)) {
+		rc = look_at_pattern(out, store, plain);
+		goto out;
+	}
 	real = realpath(plain, NULL);
 	if (!real || stat(real, &st)) {
 		out->kind = ZB_REACH_ABSENT;
@@ -101,13 +147,14 @@ int zb_reach_look(struct zb_reach *out, const struct zb_store *store,
 		out->leads_to = zb_strdup(real);
 	if (S_ISDIR(st.st_mode)) {
 		out->kind = ZB_REACH_DIR;
-		rc = walk(out, real);
+		rc = walk(out, real, NULL);
 	} else {
 		out->kind =
 			S_ISREG(st.st_mode) ? ZB_REACH_FILE : ZB_REACH_OTHER;
 		out->files = 1;
 		out->secrets = zb_looks_like_credentials(zb_path_name(real));
 	}
+out:
 	if (rc)
 		zb_reach_done(out);
 	return rc;

@@ -152,6 +152,34 @@ static void words_and_risk(void **state)
 	}
 }
 
+/* What makes a path longer neither hides what it is nor where it ends. */
+static void long_paths(void **state)
+{
+	struct zb_buf v = {0};
+	struct zb_ask a = {0};
+
+	(void)state;
+	zb_buf_adds(&v, "~/");
+	for (int i = 0; i < 200; i++)
+		zb_buf_adds(&v, "./");
+	zb_buf_adds(&v, "/.ssh/");
+	assert_int_equal(zb_ask_say(&a, "fs.write", zb_buf_str(&v), NULL), 0);
+	assert_non_null(strstr(a.does, "delete ~/.ssh;"));
+	assert_int_equal(a.risk, GRAVE);
+	zb_ask_done(&a);
+	zb_buf_done(&v);
+	zb_buf_adds(&v, "~/");
+	for (int i = 0; i < 300; i++)
+		zb_buf_adds(&v, " ");
+	zb_buf_adds(&v, "/id_rsa.key");
+	assert_int_equal(zb_ask_say(&a, "fs.read", zb_buf_str(&v), NULL), 0);
+	assert_non_null(strstr(a.does, "..."));
+	assert_non_null(strstr(a.does, "/id_rsa.key"));
+	assert_non_null(strstr(a.without, "/id_rsa.key"));
+	zb_ask_done(&a);
+	zb_buf_done(&v);
+}
+
 /* A key of the language that nobody has words for would be told as one. */
 static void every_key_has_words(void **state)
 {
@@ -202,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_and_risk),
+		cmocka_unit_test(long_paths),
 		cmocka_unit_test(every_key_has_words),
 		cmocka_unit_test(names_of_credentials),
 	};

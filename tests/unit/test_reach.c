@@ -50,6 +50,30 @@ static void counts_without_following(void **state)
 	uproot(&p);
 }
 
+/* A pattern is no way to ask for keys without saying so. */
+static void counts_what_a_pattern_matches(void **state)
+{
+	const struct {
+		const char *value;
+		unsigned files, secrets;
+	} rows[] = {
+		{"~/a/on*", 1, 0},
+		{"~/a/b*", 2, 2},
+		{"~/./a//*", 4, 2},
+	};
+	struct place p = plant(state);
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct zb_reach r = {0};
+
+		assert_int_equal(zb_reach_look(&r, &p.store, rows[i].value), 0);
+		assert_int_equal(r.files, rows[i].files);
+		assert_int_equal(r.secrets, rows[i].secrets);
+		zb_reach_done(&r);
+	}
+	uproot(&p);
+}
+
 static void what_it_is(void **state)
 {
 	struct place p = plant(state);
@@ -67,7 +91,9 @@ static void what_it_is(void **state)
 		{"~/a/one", ZB_REACH_FILE, false, false, false},
 		{"~/nothing", ZB_REACH_ABSENT, false, false, false},
 		{"/dev/null", ZB_REACH_OTHER, false, false, false},
-		{"~/*.txt", ZB_REACH_UNKNOWN, false, false, false},
+		{"~/*.txt", ZB_REACH_DIR, false, false, false},
+		{"~/.l*", ZB_REACH_DIR, false, true, false},
+		{"~/n*/x", ZB_REACH_UNKNOWN, false, false, false},
 		{"${project}", ZB_REACH_UNKNOWN, false, false, false},
 		{"relative", ZB_REACH_UNKNOWN, false, false, false},
 	};
@@ -89,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_tmp(counts_without_following),
+		with_tmp(counts_what_a_pattern_matches),
 		with_tmp(what_it_is),
 	};
 
