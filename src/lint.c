@@ -352,9 +352,11 @@ static void check_single(struct bench *b, const struct zb_rule *rule,
 		if (p->kind == ZB_PLACE_GRANT && !p->is_dir &&
 		    same_origin(&p->origin, &rule->origin))
 			warn(b, rule,
-			     "a single file: what saves by a temporary file "
-			     "and a rename cannot; grant its directory if that "
-			     "is needed");
+			     "a single file: outside HOME nothing can be made "
+			     "beside it, so what saves by a temporary file and "
+			     "a rename cannot; and once the host replaces it, "
+			     "it is closed until the next start; grant its "
+			     "directory if that is needed");
 	}
 }
 

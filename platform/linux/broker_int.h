@@ -199,6 +199,15 @@ bool zb_is_open_to_write(int fd);
  * directory. Takes its time: for a worker. */
 bool zb_tree_may_go(struct zb_call *c, const struct zb_name *n);
 
+/* broker_over.c: single files that are granted for writing. Has the host
+ * replaced the one at @f? Then @op on it is refused (or put off to a worker),
+ * and true is returned. */
+bool zb_is_stale(struct zb_call *c, enum zb_op op, struct zb_spot *f);
+/* Is @b, onto which the file @a is to be renamed, such a one? Then the call is
+ * answered: the content of @a is put into it. */
+bool zb_put_over(struct zb_call *c, const struct zb_name *a,
+		 const struct zb_name *b);
+
 /* Why set-id bits are refused everywhere. */
 #define ZB_NO_SET_ID "no set-id files: they would be the user's outside as well"
 /* Refuse to make @full with such a bit. */

@@ -390,7 +390,8 @@ void zb_call_open(struct zb_call *c)
 			 * through /proc meets Landlock again. */
 			if (c->found.proc || o.flags & O_PATH)
 				zb_say_continue(c);
-			else
+			else if (!o.write ||
+				 !zb_is_stale(c, ZB_OP_FS_WRITE, &c->found))
 				open_existing(c, &o);
 			if (c->said == ZB_SAID_CONTINUE)
 				remember(c, c->full);

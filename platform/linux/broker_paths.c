@@ -262,6 +262,8 @@ void zb_call_rename(struct zb_call *c)
 	op = a.exists ? ZB_OP_FS_RENAME : ZB_OP_FS_DELETE;
 	va = zb_judge_name(c, op, &a);
 	vb = zb_judge_name(c, ZB_OP_FS_RENAME, &b);
+	if (va != ZB_DENY && zb_put_over(c, &a, &b))
+		return;
 	if (va == ZB_DENY)
 		zb_refuse_name(c, op, &a, c->asked, ZB_ASK_REMOVE);
 	else if (vb == ZB_DENY)

@@ -192,6 +192,21 @@ def build(w, s):
             "and the host is clean again")
 
 
+@program("a build of two thousand files", ["make"],
+         ("mkdir in && for i in $(seq 1000); do echo $i > in/$i; done", ""),
+         ("make -s -j2 && ls out | wc -l", "^1000\n"),
+         ("make -s -q && echo up to date", "up to date"),
+         ("cat out/* | sha256sum; rm -r out && make -s -j2 && "
+          "cat out/* | sha256sum; ls out | wc -l", r"^(\w+)  -\n\1  -\n1000\n"),
+         Makefile="all: $(patsubst in/%,out/%,$(wildcard in/*))\n"
+                  "out/%: in/% | out\n"
+                  "\t@cp $< $@.tmp && mv $@.tmp $@\n"
+                  "out:\n\t@mkdir out\n")
+def many(w, s):
+    w.equal(len(os.listdir(w.project + "/in")) +
+            len(os.listdir(w.project + "/out")), 2000, "the host has them")
+
+
 @test("npm install of a local package", needs=["sandbox", "npm"],
       seconds=150)
 def npm(w):
@@ -321,6 +336,65 @@ def through(w):
     s.rules["fs"]["write"] = ["${project}", "${project}/one"]
     w.equal(s.run("echo x >one/f")[0], (0, ""),
             "one that stays in what may be written to is no matter")
+
+
+# ---- a single file -----------------------------------------------------------
+
+SAVE = ("python3 -c 'import os; open(\"g\", \"w\").write(\"%s\"); "
+        "os.replace(\"g\", \"f\")'")
+
+
+@test("a single file, saved by renaming onto it", needs=["sandbox", "python3"],
+      seconds=60)
+def one_file(w):
+    s = Shell(w, base="strict", write=["${project}/f"])
+    p = w.write("home/proj/f", "a much longer text\n", 0o640)
+    was = os.stat(p)
+    got = s.run(SAVE % "one", "cat f; ls", "echo two > h; mv h f; cat f; ls",
+                "sed -i s/two/three/ f; cat f; ls", "chmod 600 f; echo 4 >> f",
+                "ln f k", "mv f away", "mkdir d; mv d f",
+                "ln -s f l; mv -T l f")
+    w.equal([rc for rc, _ in got[:5]], [0] * 5, "each is served", got)
+    w.equal([out for _, out in got[1:4]],
+            ["onef\n", "two\nf\n", "three\nf\n"],
+            "the new content is there, the new file gone")
+    w.check(all(rc for rc, _ in got[5:]), "and nothing else is renamed", got)
+    w.equal(s.host("f"), "three\n4\n", "the host has it")
+    st = os.stat(p)
+    w.equal((st.st_ino, st.st_mode & 0o777, os.listdir(w.project)),
+            (was.st_ino, 0o600, ["f"]), "in the file it was")
+    w.check(w.denied("p", "fs.rename", p, errno="EBUSY"), "and a record",
+            s.changes())
+
+
+@test("a single file that the host replaces", needs=["sandbox", "python3"],
+      seconds=60)
+def stale(w):
+    s = Shell(w, base="strict", write=["${project}/f"])
+    p = w.write("home/proj/f", "old\n")
+    w.install("p", None, s.rules)
+    x = w.wrap("p")
+    x.handshake()
+    x.until("ready")
+
+    def run(c):
+        x.send({"type": "tool_call", "id": c[:9], "name": "sh",
+                "args": {"c": c, "d": w.project}})
+        return x.until("tool_result", 30)["content"][0]["text"]
+    w.equal(run("echo 1 >> f; cat f"), "0 old\n1\n", "control: it is written")
+    w.write("home/proj/new", "the user's\n")
+    os.rename(w.path("home/proj/new"), p)
+    w.contains(run("cat f"), "old", "inside it is the old one")
+    w.contains(run("echo 2 >> f"), "Stale", "which is written to no more")
+    w.contains(run(SAVE % "3"), "Stale", "nor saved onto")
+    x.shutdown()
+    w.equal(s.host("f"), "the user's\n", "the user's stays")
+    for op in "fs.write", "fs.rename":
+        r = w.denied("p", op, p, errno="ESTALE")
+        w.check(r and "stale_grant" in r["rule"], op + " is recorded", r)
+    got = s.run("echo 4 >> f")
+    w.equal((got[0][0], s.host("f")), (0, "the user's\n4\n"),
+            "the next start has the new one")
 
 
 # ---- what is said of it ------------------------------------------------------
