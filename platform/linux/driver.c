@@ -146,16 +146,20 @@ static unsigned long long mib(uint64_t bytes)
 	return (unsigned long long)((bytes + (1u << 20) - 1) >> 20);
 }
 
-/* Memory ran over: found by us (@used), or by the kernel in its group. */
+/* Memory ran over: found by us, or by the kernel in its group. What is advised
+ * would have held what was seen. */
 static void over_memory(struct zb_proc *p, char *reason)
 {
+	unsigned long long enough = 2 * mib(p->limits.memory);
 	char value[40];
+
+	while (enough && enough <= mib(p->limits.used))
+		enough *= 2;
 
 	give_reason(p, reason);
 	zb_launch_kill(&p->launch);
 	snprintf(value, sizeof(value), "%lluM", mib(p->limits.memory));
-	record(p, ZB_LIMIT_MEMORY, value,
-	       zb_strf("%lluM", 2 * mib(p->limits.memory)));
+	record(p, ZB_LIMIT_MEMORY, value, zb_strf("%lluM", enough));
 }
 
 static void over_processes(struct zb_proc *p, bool threads)

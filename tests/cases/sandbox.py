@@ -451,6 +451,23 @@ rl.on('line', l => { const f = JSON.parse(l);
     w.check(w.denied("nd", "limit.memory"), "in the ledger", w.ledger("nd"))
     w.check(re.search(r"it used \d+ MiB", w.log("nd")), "how much it was",
             w.log("nd"))
+    # One leap far over the limit: what is advised would have held it.
+    w.mkext("leap", '''
+        def grow(f):
+            import mmap  # MAP_POPULATE: in one call
+            keep = mmap.mmap(-1, 400 << 20, 0x8022)
+            time.sleep(5)
+            text(f["id"], "not killed")
+        hello("leap", "tools"); tool("l"); ready()
+        serve(tool_call=grow)
+    ''')
+    w.console(["./leap"], [call("l")], "--scope",
+              w.scope("leap", {"limits": {"memory": "32M"}}))
+    used = re.search(r"it used (?:up to )?(\d+) MiB", w.log("leap"))
+    w.check(used, "killed", w.log("leap"))
+    value = w.denied("leap", "limit.memory")["grant"]["value"]
+    w.check(value[-1] == "M" and used and int(value[:-1]) > int(used[1]),
+            "%s is more than it used" % value, w.log("leap"))
 
 
 main()
