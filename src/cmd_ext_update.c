@@ -54,6 +54,27 @@ static void show_code(const struct zb_updated *u)
 			   "installed; those changes go");
 }
 
+/* @wish, "KEY VALUE", is not asked for any more, and stays granted. */
+static void show_kept(const struct zb_updated *u, const char *wish)
+{
+	const char *value = strchr(wish, ' ');
+	struct zb_buf b = {0}, quoted = {0};
+
+	zb_text_escape(&b, wish, strlen(wish), 100);
+	if (value && !zb_text_shell_quote(&quoted, value + 1))
+		zb_cmd_say("it does not ask any more for %s, which stays "
+			   "granted; to take it back: zotbox ext revoke %s "
+			   "%.*s %s",
+			   zb_buf_str(&b), u->name, (int)(value - wish), wish,
+			   zb_buf_str(&quoted));
+	else
+		zb_cmd_say("it does not ask any more for %s, which stays "
+			   "granted",
+			   zb_buf_str(&b));
+	zb_buf_done(&b);
+	zb_buf_done(&quoted);
+}
+
 static void show_asked(const struct talk *t, const struct zb_updated *u)
 {
 	struct zb_buf b = {0};
@@ -66,6 +87,8 @@ static void show_asked(const struct talk *t, const struct zb_updated *u)
 	if (b.len)
 		zb_cmd_say("it does not ask any more for: %s", zb_buf_str(&b));
 	zb_buf_done(&b);
+	for (size_t i = 0; i < u->kept.n && i < MAX_SHOWN; i++)
+		show_kept(u, u->kept.v[i]);
 	if (!u->wishes.n)
 		return;
 	zb_cmd_say("it asks for what it did not ask for before:");

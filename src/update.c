@@ -14,6 +14,7 @@
 #include "discover.h"
 #include "fdutil.h"
 #include "prepare.h"
+#include "scope.h"
 #include "staging.h"
 #include "swap.h"
 
@@ -49,6 +50,7 @@ void zb_updated_done(struct zb_updated *u)
 	zb_code_diff_done(&u->diff);
 	zb_wishes_done(&u->wishes);
 	zb_strv_done(&u->no_longer);
+	zb_strv_done(&u->kept);
 	zb_strv_done(&u->warnings);
 	*u = (struct zb_updated){0};
 }
@@ -244,11 +246,14 @@ static int compare(struct job *j)
 
 /* ---- would it start, and what does it ask for ---------------------------- */
 
-static int requested(struct job *j, struct zb_strv *out)
+/* @policy: as if only that were granted; NULL: beyond what is. */
+static int requested(struct job *j, const char *policy, struct zb_strv *out)
 {
 	struct zb_prepared p = {0};
-	const struct zb_target t = {
-		.name = j->req->name, .held = true, .still = true};
+	const struct zb_target t = {.name = j->req->name,
+				    .policy = policy,
+				    .held = true,
+				    .still = true};
 	int rc = zb_prepare(&p, &j->own, &t, j->err);
 
 	if (!rc) {
@@ -261,7 +266,8 @@ static int requested(struct job *j, struct zb_strv *out)
 
 /* What it asked for before: the same question, with its old permissions.json
  * for a moment. If that has no answer, everything is new. */
-static int requested_before(struct job *j, struct zb_strv *out)
+static int requested_before(struct job *j, const char *policy,
+			    struct zb_strv *out)
 {
 	zb_auto(free) char *now = zb_strf("%s/permissions.json", j->new_ext);
 	zb_auto(free) char *aside = zb_strf("%s/permissions", j->stage.dir);
@@ -285,7 +291,7 @@ static int requested_before(struct job *j, struct zb_strv *out)
 		rc = zb_write_lock(&j->in, j->new_ext, j->new_box, NULL, &l,
 				   err);
 	j->err = &ignored;
-	if (!rc && requested(j, out))
+	if (!rc && requested(j, policy, out))
 		zb_strv_done(out);
 	j->err = err;
 	zb_lock_done(&l);
@@ -322,6 +328,51 @@ static int subtract(struct job *j, const struct zb_strv *a,
 	return 0;
 }
 
+/* Does the user's own scope grant @wish, "KEY VALUE"? */
+static bool is_own_grant(struct job *j, const char *wish)
+{
+	zb_auto(free) char *key = zb_strndup(wish, strcspn(wish, " "));
+	const char *value = strchr(wish, ' ');
+	struct zb_error ignored = {0};
+	struct zb_buf without = {0};
+	bool granted = false;
+
+	if (key && value &&
+	    zb_scope_edit(&without, "scope.json", zb_buf_str(&j->scope),
+			  j->scope.len, key, value + 1, true, false, &granted,
+			  &ignored))
+		granted = false;
+	zb_buf_done(&without);
+	return granted;
+}
+
+/* What was granted because it asked, and is not asked for any more: it stays,
+ * and that is told. */
+static int find_kept(struct job *j)
+{
+	struct zb_strv asks = {0}, asked = {0}, gone = {0};
+	struct zb_error ignored = {0}, *err = j->err;
+	bool answered;
+	int rc = 0;
+
+	j->err = &ignored;
+	answered = !requested(j, "strict", &asks);
+	j->err = err;
+	if (answered)
+		rc = requested_before(j, "strict", &asked);
+	if (!rc && answered)
+		rc = subtract(j, &asked, &asks, &gone);
+	for (size_t i = 0; !rc && i < gone.n; i++)
+		if (!zb_strv_has(&j->out->no_longer, gone.v[i]) &&
+		    is_own_grant(j, gone.v[i]) &&
+		    zb_strv_add(&j->out->kept, gone.v[i]))
+			rc = no_memory(j);
+	zb_strv_done(&asks);
+	zb_strv_done(&asked);
+	zb_strv_done(&gone);
+	return rc;
+}
+
 /* The same resolution that the next start does. */
 static int try_out(struct job *j)
 {
@@ -330,15 +381,17 @@ static int try_out(struct job *j)
 
 	if (!j->in.manifest.exec)
 		return 0;
-	rc = requested(j, &asks);
+	rc = requested(j, NULL, &asks);
 	if (!rc && asks_the_same(j))
 		rc = zb_strv_copy(&asked, &asks) ? no_memory(j) : 0;
 	else if (!rc)
-		rc = requested_before(j, &asked);
+		rc = requested_before(j, NULL, &asked);
 	if (!rc)
 		rc = subtract(j, &asks, &asked, &more);
 	if (!rc)
 		rc = subtract(j, &asked, &asks, &j->out->no_longer);
+	if (!rc && !asks_the_same(j))
+		rc = find_kept(j);
 	if (!rc && more.n)
 		rc = zb_wishes_judge(&j->out->wishes, &j->granted, &j->own,
 				     j->req->name, &j->scope, &more, false,

@@ -22,6 +22,8 @@ struct zb_updated {
 	/* What it did not ask for before, and does not have. */
 	struct zb_wishes wishes;
 	struct zb_strv no_longer; /* asked for before, "KEY VALUE" */
+	/* The same, of what scope.json grants: it stays. */
+	struct zb_strv kept;
 	struct zb_strv warnings;  /* safe to show */
 };
 void zb_updated_done(struct zb_updated *u);

@@ -98,6 +98,34 @@ def from_path(w):
     w.check(not os.path.exists(box(w, "up", "swap")), "nor a journal")
 
 
+@test("what was granted and is not asked for any more is told, and stays",
+      needs="sandbox", seconds=60)
+def kept(w):
+    asks = {"zotbox": 1, "env": {"pass": ["ONE", "TWO", "THREE"]},
+            "fs": {"exec": ["sh"]}}
+    version(w, "kp", "one", files={"permissions.json": json.dumps(asks)})
+    w.equal(w.zotbox("ext", "install", w.path("kp")).rc, 0, "installed")
+    for args in (["env.pass", "ONE", "TWO", "MINE"], ["fs.exec", "sh"]):
+        w.zotbox("ext", "allow", "kp", *args)
+    scope = read(box(w, "kp", "scope.json"))
+    asks = {"zotbox": 1, "env": {"pass": ["ONE"]}}
+    version(w, "kp", "two", files={"permissions.json": json.dumps(asks)})
+    r = w.zotbox("ext", "update", "kp", "--yes")
+    w.equal(r.rc, 0, "updated", r)
+    w.contains(r.err, "does not ask any more for: env.pass THREE\n")
+    for key, value in ("env.pass", "TWO"), ("fs.exec", "sh"):
+        w.contains(r.err, "it does not ask any more for %s %s, which stays "
+                   "granted; to take it back: zotbox ext revoke kp %s %s\n" %
+                   (key, value, key, value))
+    w.equal(r.err.count("stays granted"), 2, "nothing else", r)
+    w.equal(read(box(w, "kp", "scope.json")), scope, "the scope is kept")
+    w.equal(w.zotbox("ext", "revoke", "kp", "env.pass", "TWO").rc, 0,
+            "as it is copied")
+    w.check("TWO" not in read(box(w, "kp", "scope.json")), "taken back")
+    r = w.zotbox("ext", "update", "kp", "--yes")
+    w.check("any more" not in r.err, "told once", r)
+
+
 @test("the question", needs="sandbox", seconds=120)
 def question(w):
     asks = {"zotbox": 1, "env": {"pass": ["NEW"]}}
