@@ -196,6 +196,15 @@ static void add_values(const struct edit *e, struct zb_buf *out)
 	}
 }
 
+/* A directory for writing: its slash asks for that. */
+static bool is_made_at_start(const struct edit *e, const char *value)
+{
+	size_t n = strlen(value);
+
+	return !strcmp(e->args->arg[1], "fs.write") && n > 1 &&
+	       value[n - 1] == '/';
+}
+
 /* A path that is really another one, or is not there. */
 static void tell_path(const struct edit *e, const char *value)
 {
@@ -208,7 +217,11 @@ static void tell_path(const struct edit *e, const char *value)
 
 	if (!plain || zb_pattern_is_glob(plain))
 		return;
-	if (!real && (errno == ENOENT || errno == ENOTDIR))
+	if (!real && errno == ENOENT && is_made_at_start(e, value))
+		zb_cmd_say("there is no %s now: it is made when %s starts, and "
+			   "goes with it if it is empty then",
+			   value, e->name);
+	else if (!real && (errno == ENOENT || errno == ENOTDIR))
 		zb_cmd_say("there is no %s now: what is not there when %s "
 			   "starts is not granted",
 			   value, e->name);
