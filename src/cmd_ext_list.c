@@ -115,6 +115,29 @@ static void warn_unconfined(const struct zb_found_list *l)
 	zb_buf_done(&names);
 }
 
+/* Boxes whose path is gone show in no row. */
+static void tell_left(const struct zb_store *store)
+{
+	struct zb_strv left = {0};
+	struct zb_buf names = {0};
+	size_t i = 0;
+
+	zb_discover_left(store, &left);
+	for (; i < left.n && names.len < 1000; i++) {
+		const char *s = left.v[i];
+
+		zb_buf_adds(&names, i ? ", " : "");
+		if (zb_text_shell_quote(&names, s))
+			zb_text_escape(&names, s, strlen(s), 200);
+	}
+	if (i)
+		zb_cmd_say("run by a path that is gone, with home and data "
+			   "left here (zotbox ext remove PATH): %s%s",
+			   zb_buf_str(&names), i < left.n ? " and more" : "");
+	zb_buf_done(&names);
+	zb_strv_done(&left);
+}
+
 int zb_cmd_ext_list(const struct zb_args *a)
 {
 	struct zb_error err = {0};
@@ -143,6 +166,8 @@ int zb_cmd_ext_list(const struct zb_args *a)
 		rc = 1;
 	if (!rc && !a->opt[OPT_JSON])
 		warn_unconfined(&list);
+	if (!rc && !a->opt[OPT_JSON])
+		tell_left(&store);
 	zb_buf_done(&out);
 	zb_found_list_done(&list);
 	zb_store_done(&store);

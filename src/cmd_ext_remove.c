@@ -3,9 +3,13 @@
 #include "cmd.h"
 #include "discover.h"
 #include "install.h"
+#include "path_match.h"
 #include "staging.h"
+#include "stubs.h"
+#include "text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -104,6 +108,73 @@ static bool remove_left_over(const struct zb_args *a,
 	return true;
 }
 
+/* Nothing may run in what goes. */
+static int discard_idle(const struct zb_store *store, const char *box,
+			struct zb_error *err)
+{
+	int locks[2] = {-1, -1};
+	int rc = zb_stubs_own(box, locks, err);
+
+	if (!rc)
+		rc = zb_discard(store, box, err);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(locks); i++)
+		if (locks[i] >= 0)
+			close(locks[i]);
+	return rc;
+}
+
+/* The real path of what may be gone; heap. */
+static char *real_path(const char *path)
+{
+	zb_auto(free) char *cwd = getcwd(NULL, 0);
+	char *real = realpath(path, NULL);
+
+	return real ? real : zb_path_join(cwd ? cwd : "/", path);
+}
+
+static int discard_box(const struct zb_store *store, const char *name,
+		       const char *box, struct zb_error *err)
+{
+	int fd = -1;
+	int rc = zb_store_lock(store, name, true, LOCK_WAIT_MS, &fd, err);
+
+	if (!rc)
+		rc = discard_idle(store, box, err);
+	zb_forget_lock(store, name, fd);
+	return rc;
+}
+
+/* What zotbox keeps of one that is run by its path. Its files are none of ours,
+ * and may be gone. */
+static int remove_of_path(const struct zb_args *a, const struct zb_store *store,
+			  struct zb_error *err)
+{
+	zb_auto(free) char *real = real_path(a->arg[0]);
+	zb_auto(free) char *name = real ? zb_store_path_box_name(real) : NULL;
+	zb_auto(free) char *box = name ? zb_store_box(store, name, "") : NULL;
+	struct zb_buf path = {0};
+	struct stat st;
+	int rc;
+
+	if (!box || zb_text_escape(&path, real, strlen(real), 300))
+		rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+	else if (lstat(box, &st))
+		rc = zb_fail(err, ZB_EPOLICY,
+			     "zotbox keeps nothing of %s; what is installed is "
+			     "removed by its NAME",
+			     zb_buf_str(&path));
+	else
+		rc = confirm(a, box, " (scope, trust, home and data)", err);
+	if (!rc)
+		rc = discard_box(store, name, box, err);
+	if (!rc)
+		zb_cmd_say("removed %s: scope, trust, home and data of %s, "
+			   "whose own files stay; its logs stay in %s",
+			   box, zb_buf_str(&path), store->logs);
+	zb_buf_done(&path);
+	return rc;
+}
+
 int zb_cmd_ext_remove(const struct zb_args *a)
 {
 	struct zb_error err = {0};
@@ -113,7 +184,9 @@ int zb_cmd_ext_remove(const struct zb_args *a)
 
 	if (!zb_store_open(&store, &err)) {
 		zb_recover(&store);
-		if (zb_discover(&list, &store, NULL, &err))
+		if (strchr(a->arg[0], '/'))
+			remove_of_path(a, &store, &err);
+		else if (zb_discover(&list, &store, NULL, &err))
 			;
 		else if (!zb_discover_installed(&list, a->arg[0], &f, &err))
 			remove_one(a, &store, f, &err);

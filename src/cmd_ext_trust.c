@@ -148,7 +148,8 @@ int zb_cmd_ext_untrust(const struct zb_args *a)
 	if (!zb_store_open(&store, &err) &&
 	    !zb_trust_take(&store, a->arg[0], &err))
 		zb_cmd_say("%s is not trusted any more, and what was granted "
-			   "to it is gone; its data and home stay",
+			   "to it is gone; its data and home stay (zotbox ext "
+			   "remove deletes them)",
 			   dir);
 	zb_store_done(&store);
 	return err.code ? zb_cmd_fail(&err) : 0;

@@ -215,8 +215,9 @@ const struct zb_command zb_commands[] = {
 	},
 	{
 		.name = "ext remove",
-		.synopsis = "NAME [--yes]",
-		.help = "delete an extension, its scope, home and data",
+		.synopsis = "NAME|PATH [--yes]",
+		.help = "delete an extension, its scope, home and data; of one "
+			"that is run by its PATH all but its own files",
 		.options = remove_options,
 		.min_args = 1,
 		.max_args = 1,

@@ -10,6 +10,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -436,4 +438,46 @@ int zb_found_json(const struct zb_found *f, struct zb_buf *out)
 	else
 		zb_buf_adds(out, "null");
 	return out->failed ? ZB_ELIMIT : 0;
+}
+
+/* ---- what paths have left ------------------------------------------------ */
+
+#define MAX_LEFT 100
+
+/* The path that the box @name is for, if nothing is there any more. */
+static char *gone_path(const struct zb_store *store, const char *name)
+{
+	zb_auto(free) char *file = zb_store_box(store, name, "path");
+	struct zb_buf text = {0};
+	struct stat st;
+	char *path = NULL;
+
+	if (file && !zb_read_file(file, PATH_MAX + 1, &text, NULL) &&
+	    text.len > 1 && text.data[text.len - 1] == '\n')
+		path = zb_strndup(text.data, text.len - 1);
+	zb_buf_done(&text);
+	if (path &&
+	    (!lstat(path, &st) || (errno != ENOENT && errno != ENOTDIR)))
+		free(zb_steal(&path));
+	return path;
+}
+
+int zb_discover_left(const struct zb_store *store, struct zb_strv *out)
+{
+	DIR *d = opendir(store->boxes);
+	struct dirent *e;
+	int rc = 0;
+
+	while (!rc && d && out->n < MAX_LEFT && (e = readdir(d))) {
+		char *path = e->d_name[0] == '@' ? gone_path(store, e->d_name)
+						 : NULL;
+
+		if (path)
+			rc = zb_strv_take(out, path);
+	}
+	if (d)
+		closedir(d);
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_bytes);
+	return rc;
 }

@@ -58,6 +58,10 @@ void zb_found_list_done(struct zb_found_list *l);
 int zb_discover_installed(const struct zb_found_list *l, const char *name,
 			  const struct zb_found **out, struct zb_error *err);
 
+/* The paths of those that were run by their path, are gone, and have left a
+ * box: at most 100, in byte order. ZB_ELIMIT. */
+int zb_discover_left(const struct zb_store *store, struct zb_strv *out);
+
 /* Is its manifest one that an install wrote, for some zotbox, in its place? It
  * can be unwrapped, or mended if it is not this one. */
 bool zb_found_is_wrapping(const struct zb_found *f);

@@ -74,7 +74,7 @@ static void bad(struct zb_patient *p, const char *status)
 static void fill_target(struct zb_target *t, const struct zb_patient *p,
 			const char *project)
 {
-	*t = (struct zb_target){.project = project};
+	*t = (struct zb_target){.project = project, .passing = true};
 	if (p->found->wrapped && p->found->scope == ZB_FOUND_GLOBAL) {
 		t->name = p->found->name;
 		return;

@@ -740,11 +740,68 @@ static int make_private(struct job *j, const char *name, char **out)
 /* What runs in it has a say in the plan. */
 static int lock_box(struct job *j)
 {
+	free(j->box_real);
 	j->box_real = zb_host_resolve("", j->out->box, NULL);
 	if (!j->box_real)
 		return zb_fail_sys(j->err, errno, "%s", j->out->box);
 	return zb_stubs_lock(j->box_real, j->out->lock_fds, &j->box_state,
 			     j->err);
+}
+
+/* The deepest directory on the way to @path that is there. */
+static char *nearest(const char *path)
+{
+	char *at = zb_strdup(path);
+
+	while (at && at[1] && access(at, F_OK)) {
+		char *up = zb_path_dir(at);
+
+		free(at);
+		at = up;
+	}
+	return at;
+}
+
+/* What has the name of its path in it was run, or trusted, and stays. */
+static bool is_named(const char *box)
+{
+	zb_auto(free) char *path = zb_strf("%s/path", box);
+
+	return !path || !access(path, F_OK);
+}
+
+static int note_passing(struct job *j)
+{
+	struct zb_prepared *p = j->out;
+
+	if (!j->target->passing || !j->target->path || is_named(p->box))
+		return 0;
+	p->above = nearest(j->store->boxes);
+	p->passing = j->store;
+	return p->above ? 0 : no_memory(j);
+}
+
+/* Who only asked leaves nothing, unless somebody runs it meanwhile: the last
+ * one that asks does it then. */
+static void leave_nothing(struct zb_prepared *p)
+{
+	const struct zb_store *s = p->passing;
+	char *at = zb_strdup(s->boxes);
+	int locks[2] = {-1, -1};
+
+	if (!access(p->box, F_OK) && !zb_stubs_own(p->box, locks, NULL) &&
+	    !is_named(p->box))
+		zb_discard(s, p->box, NULL);
+	for (int i = 0; i < 2; i++)
+		if (locks[i] >= 0)
+			close(locks[i]);
+	while (at && strcmp(at, p->above) != 0 && !rmdir(at)) {
+		char *up = zb_path_dir(at);
+
+		free(at);
+		at = up;
+	}
+	free(at);
 }
 
 /* The box of a path says which one it is for. */
@@ -755,9 +812,32 @@ static int name_box(struct job *j)
 
 	if (!path || !line)
 		return no_memory(j);
-	if (j->target->name || !access(path, F_OK))
+	if (j->target->name || j->target->passing || !access(path, F_OK))
 		return 0;
 	return zb_write_file_atomic(path, line, strlen(line), 0600, j->err);
+}
+
+/* The box with its locks. Somebody who asked may take it away between the two;
+ * who holds a lock keeps it. */
+static int make_box(struct job *j, char **data, char **home)
+{
+	int rc = 0;
+
+	for (int tries = 0; tries < 5; tries++) {
+		free(zb_steal(data));
+		free(zb_steal(home));
+		rc = make_private(j, "data", data);
+		if (!rc)
+			rc = make_private(j, "home", home);
+		if (!rc)
+			rc = name_box(j);
+		if (!rc)
+			rc = lock_box(j);
+		if (rc != ZB_ESYS || j->target->name ||
+		    !access(j->out->box, F_OK))
+			break;
+	}
+	return rc;
 }
 
 static int user_name(char *out, size_t n)
@@ -909,13 +989,9 @@ static int resolve(struct job *j)
 	int rc;
 
 	user_name(user, sizeof(user));
-	rc = make_private(j, "data", &data);
+	rc = note_passing(j);
 	if (!rc)
-		rc = make_private(j, "home", &home);
-	if (!rc)
-		rc = name_box(j);
-	if (!rc)
-		rc = lock_box(j);
+		rc = make_box(j, &data, &home);
 	if (rc)
 		return rc;
 	facts.held_home = j->box_state.held_home;
@@ -1135,17 +1211,20 @@ void zb_prepared_done(struct zb_prepared *p)
 {
 	if (!p)
 		return;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(p->lock_fds); i++)
+		if (p->lock_fds[i] > 2)
+			close(p->lock_fds[i]);
+	if (p->passing && p->above)
+		leave_nothing(p);
 	zb_manifest_done(&p->manifest);
 	zb_plan_done(&p->plan);
 	free(p->dir);
 	free(p->box);
+	free(p->above);
 	free(p->policy);
 	zb_made_done(&p->made);
 	zb_strv_done(&p->changed);
 	zb_strv_done(&p->requested);
 	zb_strv_done(&p->story);
-	for (size_t i = 0; i < ZB_ARRAY_LEN(p->lock_fds); i++)
-		if (p->lock_fds[i] > 2)
-			close(p->lock_fds[i]);
 	*p = (struct zb_prepared){.lock_fds = {-1, -1}};
 }

@@ -27,6 +27,9 @@ struct zb_target {
 	/* Nothing will be started under the plan: nothing is made outside the
 	 * box. */
 	bool still;
+	/* Nobody runs it, somebody wants to know something: the box of a path
+	 * that nobody ran yet goes with the preparation. */
+	bool passing;
 };
 
 /* What stands for @t in the names of its log and ledger, ext-WORD.log: the NAME
@@ -41,6 +44,10 @@ struct zb_prepared {
 	struct zb_plan plan;
 	char *dir;    /* extension directory as spelled */
 	char *box;    /* $ZOT_HOME/zotbox/NAME or @HASH */
+	/* A passing one of a path: its store, which must outlive it, and what
+	 * was there of the way to its boxes. */
+	const struct zb_store *passing;
+	char *above;
 	char *policy; /* what list shows: "strict", "strict+scope" */
 	/* Integrity: "changed PATH", "added PATH", "removed PATH" */
 	struct zb_strv changed;

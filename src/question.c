@@ -59,6 +59,7 @@ int zb_question_prepare(struct zb_question *q, const char *policy,
 		.policy = policy,
 		.scope = scope,
 		.still = true,
+		.passing = true,
 	};
 
 	int rc = zb_prepare(&q->prep, &q->store, &t, err);

@@ -625,6 +625,18 @@ int zb_stubs_lock(const char *box, int locks[2], struct zb_stubs_state *out,
 	return 0;
 }
 
+int zb_stubs_own(const char *box, int locks[2], struct zb_error *err)
+{
+	struct zb_stubs_state state = {0};
+	int rc = zb_stubs_lock(box, locks, &state, err);
+
+	if (rc || state.alone)
+		return rc;
+	for (int i = 0; i < 2; i++)
+		close(zb_steal_fd(&locks[i]));
+	return zb_fail(err, ZB_EPOLICY, "something runs in %s", box);
+}
+
 int zb_stubs_make(const struct zb_plan *plan, const char *box,
 		  const int locks[2], const struct zb_stubs_state *state,
 		  struct zb_error *err)

@@ -24,6 +24,10 @@ struct zb_stubs_state {
 int zb_stubs_lock(const char *box, int locks[2], struct zb_stubs_state *out,
 		  struct zb_error *err);
 
+/* Hold both exclusively, without waiting for long: nothing runs in @box, and
+ * nothing is about to. ZB_EPOLICY: something does. */
+int zb_stubs_own(const char *box, int locks[2], struct zb_error *err);
+
 /* Make what @plan mounts inside home/ and data/ of @box, and copy
  * plan->data_copies into data/. Empty stubs of earlier starts that @plan does
  * not need are removed, unless another instance runs: removing one would

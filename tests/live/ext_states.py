@@ -240,6 +240,88 @@ def remove(w):
     w.check(os.path.exists(w.path("lk/main.py")), "what it led to stays")
 
 
+def boxes(w):
+    top = os.path.join(w.zot_home, "zotbox")
+    return sorted(os.listdir(top)) if os.path.isdir(top) else []
+
+
+ASKED = (["why", 0, "fs.read", "/etc/passwd"],
+         ["why", 3, "fs.read", "/nothing", "--policy", "standard"],
+         ["scope", 0, "--effective", "--policy", "standard"],
+         ["scope", 0, "--effective", "--json"])
+
+
+@test("who asks about a path leaves nothing", needs="sandbox", seconds=120)
+def asking(w):
+    d = hello(w, "k")
+    os.rmdir(w.zot_home)
+    w.env["ZOT_HOME"] = w.path("none/zot")
+    for verb, rc, *rest in ASKED:
+        r = w.zotbox("ext", verb, d, *rest)
+        w.equal(r.rc, rc, "ext %s %s" % (verb, " ".join(rest)), r)
+        w.check(".stage-" not in r.out, "in the words of a start")
+        w.check(not os.path.exists(w.path("none")), "leaves nothing")
+    w.env["ZOT_HOME"] = w.zot_home
+    shutil.copytree(d, os.path.join(w.zot_home, "extensions/k"))
+    r = w.zotbox("ext", "doctor")
+    w.contains(r.out, "start: ", "doctor starts an unwrapped one")
+    w.equal(boxes(w), [], "and leaves no box")
+    many = [w.spawn([ZOTBOX, "ext", "why", d, "fs.read", "/etc/passwd"],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    env=w.env) for _ in range(12)]
+    w.equal({p.wait(60) for p in many}, {0}, "many at once")
+    w.equal(boxes(w), [], "leave nothing")
+    # Those that start it meanwhile keep what they have.
+    askers = [w.spawn(["sh", "-c", 'i=0; while [ $i -lt 15 ]; do "$0" ext why '
+                       '"$1" fs.read /etc/passwd || exit; i=$((i+1)); done',
+                       ZOTBOX, d], stdout=subprocess.DEVNULL, env=w.env)
+              for _ in range(2)]
+    for _ in range(4):
+        r = w.console(d, ["call t {}"])
+        w.equal(r.rc, 0, "a start beside them", r)
+    w.equal({p.wait(60) for p in askers}, {0}, "all had their answer")
+    w.equal(len(boxes(w)), 1, "the box of what was run stays")
+    w.zotbox("ext", "why", d, "fs.read", "/etc/passwd")
+    w.equal(len(boxes(w)), 1, "and is not taken away by a question")
+
+
+@test("remove what is run by its path", needs="sandbox", seconds=60)
+def remove_path(w):
+    d = hello(w, "k")
+    r = w.zotbox("ext", "remove", d, "-y")
+    w.equal(r.rc, 3, "nothing is kept of it", r)
+    w.contains(r.err, "keeps nothing of " + d)
+    w.console(d, ["call t {}"])
+    top = os.path.join(w.zot_home, "zotbox")
+    kept = boxes(w)
+    w.equal(len(kept), 1, "a box")
+    r = w.zotbox("ext", "remove", d)
+    w.equal((r.rc, boxes(w)), (2, kept), "not without --yes")
+    p = w.spawn([ZOTBOX, "console", d], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=w.env)
+    p.stdin.write(b"call t {}\n")
+    p.stdin.flush()
+    p.stdout.readline()
+    r = w.zotbox("ext", "remove", d, "-y")
+    w.equal((r.rc, [b for b in boxes(w) if b[0] == "@"]), (3, kept),
+            "nor while it runs", r)
+    w.contains(r.err, "something runs in ")
+    p.communicate(None, 20)
+    r = w.zotbox("ext", "remove", d, "-y")
+    w.equal((r.rc, os.listdir(top)), (0, []), "then it goes", r)
+    w.contains(r.err, "removed %s/%s" % (top, kept[0]))
+    w.check(os.path.exists(d + "/main.py"), "its files stay")
+    w.console(d, ["call t {}"])
+    r = w.zotbox("ext", "list")
+    w.check("that is gone" not in r.err, "list: it is there", r)
+    os.rename(d, d + "2")
+    r = w.zotbox("ext", "list")
+    w.contains(r.err, "run by a path that is gone, with home and data left "
+               "here (zotbox ext remove PATH): " + d)
+    r = w.zotbox("ext", "remove", d, "-y")
+    w.equal((r.rc, os.listdir(top)), (0, []), "the path may be gone", r)
+
+
 @test("a stranger in the place of what was installed")
 def stranger(w):
     """A mark never deletes what only has the same name."""
