@@ -531,6 +531,20 @@ static bool is_denied(const struct zb_plan *plan, const char *path)
 	return false;
 }
 
+/* Names that are run, and the directory of zot's own extensions, which not even
+ * that opens. */
+static const char *why_run(const struct zb_plan *plan, const char *target)
+{
+	const char *zot = plan->zot_home_real;
+
+	if (zot && zb_path_below(target, zot) &&
+	    zb_path_below(target + strlen(zot), "/extensions"))
+		return "zot runs what stands there; it cannot be granted for "
+		       "writing";
+	return "zot, git, an editor or a shell runs what stands there; it is "
+	       "granted only by its own name and with --yes-i-mean-it";
+}
+
 static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 		     const struct zb_finding *f, struct grant *g)
 {
@@ -547,9 +561,7 @@ static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
 	    f->reason != ZB_R_MOUNT && !(p && p->kind == ZB_PLACE_EXTENSION) &&
 	    ((f->deny && f->deny->built_in && !f->deny->origin.file) ||
 	     is_run(plan, q->target))) {
-		g->why_not = "zot, git, an editor or a shell runs what stands "
-			     "there; it is granted only by its own name and "
-			     "with --yes-i-mean-it";
+		g->why_not = why_run(plan, q->target);
 		return;
 	}
 	if (f->reason == ZB_R_DENIED) {

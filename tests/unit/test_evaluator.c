@@ -372,6 +372,8 @@ static const struct row rows[] = {
 	{7, "fs.create", P "/sub/.zot/extensions/x", "", D, EACCES, LL,
 	 "-by its own name"},
 	{7, "fs.create", P "/.zot/x", "", B, 0, 0, NULL},
+	{7, "fs.create", ZOT "/extensions/x", "", D, EROFS, MOUNT,
+	 "-cannot be granted for writing"},
 	{7, "fs.rename", P "/.vscode", "", D, EACCES, LL, "-by its own name"},
 	{7, "fs.create", P "/.GIT", "", D, EACCES, LL, "-by its own name"},
 	{7, "fs.create", P "/.g\xe2\x80\x8dit", "", D, EACCES, LL,
