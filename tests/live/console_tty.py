@@ -236,10 +236,9 @@ def one_panel(w):
               lines=["other got " + f["key"]]))
     ''')
     t = start(w, "pn", "other")
-    t.type("sleep 0.7\n/p\n")
+    t.type("sleep 1.5\n/p\n")
     t.see("waiting>")
-    t.type("sleep 0.7\n/o\n")
-    t.see("My panel")
+    t.type("/o\n")
     t.see("Another", "the last one opened")
     w.equal(t.row(0), " other: Another", "is the one", t.text())
     w.check(t.until(lambda: "closed by the user" in t.row(-1)),

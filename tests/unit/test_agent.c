@@ -1265,7 +1265,7 @@ static void a_call_may_be_cancelled(void **state)
 	assert_int_equal(a.how, ZB_REPLY_TIMEOUT);
 	turn(&s, 100);
 	kit_expect_log(((struct tmphome *)*state)->dir, "gives_up", "log",
-		       "after");
+		       "late tool_result for ");
 	close_agent(&s);
 }
 
