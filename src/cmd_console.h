@@ -109,6 +109,9 @@ int zb_console_open_tty(struct console *c, struct zb_error *err);
 void zb_console_show_state(struct console *c);
 /* Something for a person to read: whole lines, safe to show. */
 void zb_console_show(struct console *c, const char *text, size_t n);
+/* Likewise what an extension said, in rows of the terminal. */
+void zb_console_show_rows(struct console *c, const char *ext,
+			  const struct zb_buf *lines);
 /* Does the frame concern the panel on the screen? Draws it. Return: there is
  * nothing more to print. */
 bool zb_console_panel_frame(struct console *c, size_t member, const char *type,

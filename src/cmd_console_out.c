@@ -36,7 +36,7 @@ static void put(struct console *c, const char *ext, const char *type,
 			    json, (unsigned long long)ms / 1000,
 			    (unsigned long long)ms % 1000);
 	if (c->tty) {
-		zb_console_show(c, zb_buf_str(&line), line.len);
+		zb_console_show_rows(c, ext, &line);
 	} else if (zb_cmd_out(zb_buf_str(&line), line.len)) {
 		c->out_failed = true;
 		c->failed = 1;

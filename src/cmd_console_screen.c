@@ -88,7 +88,7 @@ static void print_panel(struct console *c, size_t member)
 	if (!zb_console_lines(&line, zb_console_name(c, member),
 			      zb_buf_str(&text), text.len,
 			      zb_tty_colour(c->tty)))
-		zb_console_show(c, zb_buf_str(&line), line.len);
+		zb_console_show_rows(c, zb_console_name(c, member), &line);
 	zb_buf_done(&text);
 	zb_buf_done(&line);
 }
@@ -228,6 +228,17 @@ void zb_console_show(struct console *c, const char *text, size_t n)
 {
 	zb_tty_say(c->tty, text, n);
 	set_news(c, text, n);
+}
+
+void zb_console_show_rows(struct console *c, const char *ext,
+			  const struct zb_buf *lines)
+{
+	struct zb_buf rows = {0};
+
+	if (!zb_console_rows(&rows, ext, zb_buf_str(lines), lines->len,
+			     zb_tty_columns(c->tty), zb_tty_width))
+		zb_console_show(c, zb_buf_str(&rows), rows.len);
+	zb_buf_done(&rows);
 }
 
 void zb_console_show_state(struct console *c)

@@ -100,6 +100,69 @@ int zb_console_lines(struct zb_buf *out, const char *ext, const char *text,
 	return rc;
 }
 
+/* ---- rows ---- */
+
+/* Cells of a character. What a terminal may draw wider than it is said to be
+ * counts so: a row that ends early is no harm. */
+static unsigned cells_of(uint32_t cp, zb_width *width)
+{
+	int w = width(cp);
+
+	if (w < 0)
+		return 4;
+	if (w == 1 && (cp >= 0x1f000 || (cp >= 0x2600 && cp < 0x2c00)))
+		return 2;
+	return (unsigned)w;
+}
+
+/* Bytes of a colour of ours at @s, or 0. */
+static size_t colour_at(const char *s, size_t n)
+{
+	size_t i = 2;
+
+	if (n < 3 || s[0] != '\x1b' || s[1] != '[')
+		return 0;
+	while (i < n && (s[i] == ';' || (s[i] >= '0' && s[i] <= '9')))
+		i++;
+	return i < n && s[i] == 'm' ? i + 1 : 0;
+}
+
+int zb_console_rows(struct zb_buf *out, const char *ext, const char *lines,
+		    size_t n, unsigned cols, zb_width *width)
+{
+	const size_t head = strlen(ext) + 3;
+	const bool room = head + 10 <= cols;
+	const unsigned full = cols > 12 ? cols : 12;
+	unsigned at = 0, used;
+
+	for (size_t i = 0; i < n; i += used) {
+		unsigned w = 0;
+		uint32_t cp;
+
+		used = (unsigned)colour_at(lines + i, n - i);
+		if (!used && lines[i] == '\n') {
+			used = 1;
+			at = 0;
+		} else if (!used && lines[i] == '\t') {
+			used = 1;
+			w = 8 - at % 8;
+		} else if (!used) {
+			used = zb_utf8_next(lines + i, n - i, &cp);
+			w = used ? cells_of(cp, width) : 4;
+			used = used ? used : 1;
+		}
+		if (at + w > full) {
+			zb_buf_addf(out, room ? "\n[%s] " : "\n  ", ext);
+			at = room ? (unsigned)head : 2;
+		}
+		at += w;
+		zb_buf_add(out, lines + i, used);
+	}
+	return out->failed ? ZB_ELIMIT : 0;
+}
+
+/* ---- frames ---- */
+
 /* @body's lines, the first behind @label; our colour around that one. */
 static int tell(struct zb_buf *out, const char *ext, const char *label,
 		const char *code, const struct zb_buf *body, bool colour)

@@ -6,6 +6,7 @@
 #define ZB_CONSOLE_TEXT_H
 
 #include "buf.h"
+#include "console_panel.h"
 
 #define ZB_CONSOLE_TEXT_MAX (64u << 10) /* bytes of one thing; then cut */
 
@@ -17,5 +18,10 @@ int zb_console_text(struct zb_buf *out, const char *ext, const char *type,
 /* Append lines of text that is no frame, likewise: [@ext] @text. */
 int zb_console_lines(struct zb_buf *out, const char *ext, const char *text,
 		     size_t n, bool colour);
+/* Append @lines, what one of these made for @ext, so that no row of a terminal
+ * of @cols columns begins with what follows a full one: each begins with [EXT],
+ * or, where there is no room for that, with blanks. */
+int zb_console_rows(struct zb_buf *out, const char *ext, const char *lines,
+		    size_t n, unsigned cols, zb_width *width);
 
 #endif

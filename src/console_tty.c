@@ -316,7 +316,7 @@ static void set_up_readline(void)
 
 /* ---- the panel ---- */
 
-static int width_of(uint32_t cp)
+int zb_tty_width(uint32_t cp)
 {
 	return wcwidth((wchar_t)cp);
 }
@@ -462,7 +462,7 @@ static void draw_panel(struct zb_tty *t)
 	t->redraw = false;
 	fit_screen();
 	if (zb_panel_draw(t->panel, t->ext, t->status, (unsigned)LINES,
-			  (unsigned)COLS, width_of, &t->cells))
+			  (unsigned)COLS, zb_tty_width, &t->cells))
 		return;
 	erase();
 	for (unsigned r = 0; r < t->cells.rows; r++)

@@ -59,6 +59,8 @@ void zb_tty_drop_typed(struct zb_tty *t);
 /* May colours be used? (NO_COLOR, TERM) */
 bool zb_tty_colour(const struct zb_tty *t);
 unsigned zb_tty_columns(const struct zb_tty *t);
+/* Columns of a character there, as wcwidth(3). */
+int zb_tty_width(uint32_t cp);
 
 /* NULL if panels can be drawn here, else why not, as a clause. */
 const char *zb_tty_no_panels(struct zb_tty *t);

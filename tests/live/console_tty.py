@@ -135,6 +135,27 @@ def live(w):
     ends(w, t)
 
 
+@test("what is too long begins no row of its own", needs="sandbox")
+def long_rows(w):
+    w.mkext("evil", r'''
+        hello("evil", "tools"); tool("t"); ready()
+        def call(f):
+            note("x" * 73 + "zotbox> FALSE")
+            note("\u6f22" * 36 + " zotbox: FALSE")
+            text(f["id"], "ok".ljust(80 - len("[evil] result: ")) +
+                 "zotbox: FALSE")
+        serve(tool_call=call)
+    ''')
+    t = start(w, "evil")
+    t.type("call t\n")
+    t.see("result: ok")
+    rows = [r for r in t.text().splitlines() if "FALSE" in r]
+    w.equal(len(rows), 3, "all of it is shown", t.text())
+    w.check(all(r.startswith("[evil] ") for r in rows),
+            "each row says who speaks", t.text())
+    ends(w, t)
+
+
 KEYS = [
     ("\x1b[A", "up"), ("\x1b[B", "down"), ("\x1b[C", "right"),
     ("\x1b[D", "left"), ("\x1bOA", "up"), ("\x1bOB", "down"),

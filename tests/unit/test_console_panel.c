@@ -459,6 +459,39 @@ static void lines(void **state)
 	}
 }
 
+/* No row begins with what an extension says. */
+static void rows_begin_alike(void **state)
+{
+	static const struct {
+		const char *ext, *lines, *rows;
+		unsigned cols;
+	} t[] = {
+		{"e", "[e] 0123456789abcdef\n[e] x\n",
+		 "[e] 0123456789abcdef\n[e] x\n", 20},
+		{"e", "[e] 0123456789abcdef!\n",
+		 "[e] 0123456789abcdef\n[e] !\n", 20},
+		{"e", "[e] 0123456789abcd\xe6\xbc\xa2\xe6\xbc\xa2\n",
+		 "[e] 0123456789abcd\xe6\xbc\xa2\n[e] \xe6\xbc\xa2\n", 20},
+		{"e", "\033[31m[e] 0123456789\033[0m\n",
+		 "\033[31m[e] 0123456789\033[0m\n", 14},
+		{"e", "[e] a\tb\tzotbox> x\n", "[e] a\tb\tzotb\n[e] ox> x\n",
+		 20},
+		{"long", "[long] 01234567\n", "[long] 01234\n  567\n", 12},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(t); i++) {
+		struct zb_buf out = {0};
+
+		assert_int_equal(zb_console_rows(&out, t[i].ext, t[i].lines,
+						 strlen(t[i].lines), t[i].cols,
+						 width),
+				 0);
+		assert_string_equal(zb_buf_str(&out), t[i].rows);
+		zb_buf_done(&out);
+	}
+}
+
 static void coloured_lines(void **state)
 {
 	static const char json[] = "{\"level\":\"error\",\"message\":\"x\"}";
@@ -497,12 +530,19 @@ static void long_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys),		  cmocka_unit_test(odd_keys),
-		cmocka_unit_test(room_for_keys),  cmocka_unit_test(own_keys),
-		cmocka_unit_test(reading),	  cmocka_unit_test(bounds),
-		cmocka_unit_test(drawing),	  cmocka_unit_test(sizes),
-		cmocka_unit_test(styles),	  cmocka_unit_test(lines),
-		cmocka_unit_test(coloured_lines), cmocka_unit_test(long_lines),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(odd_keys),
+		cmocka_unit_test(room_for_keys),
+		cmocka_unit_test(own_keys),
+		cmocka_unit_test(reading),
+		cmocka_unit_test(bounds),
+		cmocka_unit_test(drawing),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(styles),
+		cmocka_unit_test(lines),
+		cmocka_unit_test(rows_begin_alike),
+		cmocka_unit_test(coloured_lines),
+		cmocka_unit_test(long_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
