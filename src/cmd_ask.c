@@ -4,6 +4,7 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "reach.h"
+#include "scope.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -54,10 +55,12 @@ static void offer(const char *name, const struct zb_wish *w)
 	if (!w->why_not && !zb_wish_command(name, w, &b)) {
 		zb_cmd_say("      %s", zb_buf_str(&b));
 	} else {
+		const char *why =
+			w->why_not ? w->why_not : "it holds control characters";
+
 		add_wish(&b, w);
-		zb_cmd_say("      (no command for %s: %s)", zb_buf_str(&b),
-			   w->why_not ? w->why_not
-				      : "it holds control characters");
+		zb_cmd_say("      (no command for %s; %s: %s)", zb_buf_str(&b),
+			   zb_no_command_label(why), why);
 	}
 	zb_buf_done(&b);
 }
@@ -73,8 +76,10 @@ static void show(const struct line *l, const char *name)
 		return;
 	}
 	add_wish(&what, l->wish);
-	zb_cmd_say("    %s [%s]%s", l->ask.does, zb_buf_str(&what),
-		   l->wish->why_not ? " - not to be had like this" : "");
+	zb_cmd_say("    %s [%s]%s%s", l->ask.does, zb_buf_str(&what),
+		   l->wish->why_not ? " - " : "",
+		   l->wish->why_not ? zb_no_command_label(l->wish->why_not)
+				    : "");
 	zb_buf_done(&what);
 }
 

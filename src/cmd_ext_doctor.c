@@ -6,6 +6,7 @@
 #include "enforce.h"
 #include "install.h"
 #include "json_scan.h"
+#include "scope.h"
 #include "staging.h"
 #include "text.h"
 
@@ -57,7 +58,8 @@ static void requested(struct zb_buf *out, const struct zb_patient *p)
 		zb_buf_addf(out, "  asks for, not granted: %s ", w->key);
 		zb_text_escape(out, w->value, strlen(w->value), 400);
 		if (w->why_not) {
-			zb_buf_adds(out, "; not to be had: ");
+			zb_buf_addf(out,
+				    "; %s: ", zb_no_command_label(w->why_not));
 			zb_cmd_visible(out, w->why_not, strlen(w->why_not));
 		} else if (!zb_wish_command(p->found->name, w, &command)) {
 			zb_buf_addf(out, "; to allow: %s",

@@ -15,6 +15,7 @@
 #include "path_match.h"
 #include "proto.h"
 #include "question.h"
+#include "scope.h"
 #include "text.h"
 
 #include <errno.h>
@@ -561,7 +562,7 @@ static void print_text(const struct why *w, struct zb_buf *out)
 		zb_json_quote(out, w->a.grant_value, strlen(w->a.grant_value));
 		zb_buf_adds(out, " in a scope file, with --scope\n");
 	} else if (w->cannot) {
-		add(out, "cannot be granted", w->cannot);
+		add(out, zb_no_command_label(w->cannot), w->cannot);
 	}
 }
 

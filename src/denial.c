@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 #include "json_scan.h"
+#include "scope.h"
 #include "text.h"
 
 #include <errno.h>
@@ -650,7 +651,7 @@ static void add_remedy(struct zb_buf *out, const struct zb_denial *d)
 	const char *why = no_grant(d);
 
 	if (why) {
-		zb_buf_adds(out, "cannot be granted: ");
+		zb_buf_addf(out, "%s: ", zb_no_command_label(why));
 		zb_text_escape(out, why, strlen(why), TEXT_MAX);
 		return;
 	}

@@ -52,7 +52,8 @@ int zb_denial_parse(struct zb_denial *out, const char *line, size_t len,
 		    struct zb_error *err);
 /* One line for people, without newline, safe to show:
  * "denied fs.read ~/.ssh/id (python3.11, openat, x3): RULE; to allow: zotbox
- * ext allow weather fs.read ~/.ssh/id" or "...; cannot be granted: WHY"; before
+ * ext allow weather fs.read ~/.ssh/id" or "...; cannot be granted: WHY" or
+ * "...; granted only if you mean it: WHY"; before
  * the command "a grant opens ~/x; " for what it exposes.
  * For one that is run by its path: "to allow: fs.read ~/.ssh/id in its scope
  * file (--scope)", since `ext allow` is about installed ones.

@@ -374,9 +374,9 @@ static const char *never(const struct zb_plan *plan, const struct zb_query *q)
 	if ((plan->home_real && zb_path_below(plan->home_real, t)) ||
 	    zb_path_below(zot, t))
 		return "it is or holds HOME or zot's own directory, which "
-		       "needs --yes-i-mean-it";
+		       "takes --yes-i-mean-it";
 	if (!strcmp(rest, "/auth.json"))
-		return "it holds zot's credentials, which needs "
+		return "it holds zot's credentials, which takes "
 		       "--yes-i-mean-it";
 	return NULL;
 }
@@ -541,8 +541,8 @@ static const char *why_run(const struct zb_plan *plan, const char *target)
 	    zb_path_below(target + strlen(zot), "/extensions"))
 		return "zot runs what stands there; it cannot be granted for "
 		       "writing";
-	return "zot, git, an editor or a shell runs what stands there; it is "
-	       "granted only by its own name and with --yes-i-mean-it";
+	return "zot, git, an editor or a shell runs what stands there; it "
+	       "takes --yes-i-mean-it, by its own name";
 }
 
 static void grant_fs(const struct zb_plan *plan, const struct zb_query *q,
@@ -626,7 +626,8 @@ static void grant_verb(const struct zb_plan *plan, const struct zb_query *q,
 		*key = zb_strf("protocol.%s", zb_verb_name(a.verb));
 		g->value = zb_strdup(lists ? a.name : "true");
 	}
-	g->key = *key;
+	g->why_not = zb_scope_flag_why(*key, g->value);
+	g->key = g->why_not ? NULL : *key;
 }
 
 static void find_grant(const struct zb_plan *plan, const struct zb_query *q,

@@ -644,9 +644,9 @@ static void check_red(struct bench *b, const char *key,
 
 		if (why)
 			warn(b, &l->v[i], "opens %s%s", why,
-			     strstr(key, "assistant_message")
-				     ? ""
-				     : ", and needs --yes-i-mean-it");
+			     zb_scope_flag_why(key, l->v[i].value)
+				     ? ", and needs --yes-i-mean-it"
+				     : "");
 	}
 }
 

@@ -129,6 +129,7 @@ static char *copy(struct zb_mediator *m, const char *s)
 void zb_med_refuse(struct zb_mediator *m, const struct zb_med_refusal *r)
 {
 	struct zb_med_out *o = m->out;
+	const char *meant;
 	struct zb_denial *d;
 
 	d = realloc(o->denials, (o->n_denials + 1) * sizeof(*d));
@@ -148,9 +149,10 @@ void zb_med_refuse(struct zb_mediator *m, const struct zb_med_refusal *r)
 	d->detail = copy(m, r->detail);
 	d->target = copy(m, r->target);
 	d->rule = copy(m, r->rule);
-	d->grant_key = copy(m, r->key);
-	d->grant_value = copy(m, r->value);
-	d->why_not = copy(m, r->why_not);
+	meant = zb_scope_flag_why(r->key, r->value);
+	d->grant_key = meant ? NULL : copy(m, r->key);
+	d->grant_value = meant ? NULL : copy(m, r->value);
+	d->why_not = copy(m, meant ? meant : r->why_not);
 	if (r->asked) {
 		size_t n = r->asked_len;
 

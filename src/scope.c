@@ -460,6 +460,9 @@ static bool is_red_intercept(const char *event, const char *part)
 	return !strcmp(part, "replace") && !strcmp(event, "before_agent_start");
 }
 
+static const char prompt[] = "the system prompt";
+static const char not_said[] = "what you read: the model did not say it";
+
 const char *zb_scope_red(const char *rule)
 {
 	static const char call[] = "protocol.call_tool ";
@@ -478,9 +481,29 @@ const char *zb_scope_red(const char *rule)
 	if (!event || !is_red_intercept(event, part + 1))
 		return event && !strcmp(event, "assistant_message") &&
 				       !strcmp(part + 1, "replace")
-			       ? "what you read: the model did not say it"
+			       ? not_said
 			       : NULL;
-	return part[1] == 'm' ? "a shell on this host" : "the system prompt";
+	return part[1] == 'm' ? "a shell on this host" : prompt;
+}
+
+const char *zb_scope_flag_why(const char *key, const char *value)
+{
+	zb_auto(free) char *rule =
+		key && value ? zb_strf("%s %s", key, value) : NULL;
+	const char *red = rule ? zb_scope_red(rule) : NULL;
+
+	if (!red || red == not_said)
+		return NULL;
+	return red == prompt ? "the model is told what it says; it takes "
+			       "--yes-i-mean-it"
+			     : "it is as good as a shell on this host; it "
+			       "takes --yes-i-mean-it";
+}
+
+const char *zb_no_command_label(const char *why)
+{
+	return strstr(why, "--yes-i-mean-it") ? "granted only if you mean it"
+					      : "cannot be granted";
 }
 
 static int refuse(const struct zb_rule *rule, const char *why,

@@ -145,6 +145,13 @@ int zb_scope_judge(const struct zb_scope *s, bool mean_it,
 /* A protocol rule "protocol.KEY VALUE" that opens more than it seems to: what,
  * for people ("your shell"); else NULL. Static. */
 const char *zb_scope_red(const char *rule);
+/* Why nothing but --yes-i-mean-it grants @value of @key; NULL: something else
+ * does. Static. */
+const char *zb_scope_flag_why(const char *key, const char *value);
+/* What stands before @why there is no command that grants something: "cannot
+ * be granted", or that it is if it is meant. For that no command is offered:
+ * nobody is to hand over the machine by copying a line. Static. */
+const char *zb_no_command_label(const char *why);
 
 /* Append a copy of @value with a copy of @origin. */
 int zb_rules_add(struct zb_rules *l, const char *value,

@@ -690,7 +690,7 @@ def asked(w):
         w.equal({" ".join(o[3:]) for o in offers(r.err)}, CAN,
                 what + ": a command for each that can be granted", r)
         for c in CANNOT:
-            w.contains(r.err, "(no command for %s: " % c, what + ": " + c, r)
+            w.contains(r.err, "(no command for %s; " % c, what + ": " + c, r)
         if "--yes" not in args:
             w.zotbox("ext", "remove", "as", "-y")
     w.equal({o[0] for o in offers(r.err)} | {tuple(o[:3]) for o in
@@ -708,7 +708,7 @@ def asked(w):
     w.contains(r.err, "granted what it asks for: ", "says so")
     w.equal(offers(r.err), [], "no command is left")
     for c in CANNOT:
-        w.contains(r.err, "(no command for %s: " % c, "--yes: " + c, r)
+        w.contains(r.err, "(no command for %s; " % c, "--yes: " + c, r)
     w.zotbox("ext", "remove", "as", "-y")
     r = w.zotbox("ext", "install", d, "--yes", "--yes-i-mean-it")
     w.equal(granted(w, "as"), {"net.connect example.org:443"},

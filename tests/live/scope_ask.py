@@ -157,10 +157,17 @@ def never(w):
             ("syscall", "io_uring_setup", ""),
             ("proto.slash", "unjail", "cannot be granted"),
             ("proto.call_tool", "bash", "--yes-i-mean-it"),
+            ("proto.intercept", "tool_call:modify:bash", "--yes-i-mean-it"),
+            ("fs.write", "${project}/.git", "by its own name"),
             ("limit.frame_bytes", "9999999999", "")):
         a = why(w, "k", op, target, rc=3)
         w.equal(a["command"], None, "no command", a)
         w.contains(a["cannot"] or "", part, "%s %s" % (op, target))
+        text = w.zotbox("ext", "why", "k", op, target).out
+        meant = "--yes-i-mean-it" in a["cannot"]
+        w.equal(("granted only if you mean it: " in text,
+                 "cannot be granted: " in text), (meant, not meant),
+                "the label says which", text)
 
 
 @test("ext why: what is asked wrongly")

@@ -176,6 +176,13 @@ static void text_for_people(void **state)
 	assert_string_equal(zb_buf_str(&b),
 			    "denied fs.read /home/u/.ssh/id_ed25519: cannot be "
 			    "granted: shadow is never granted");
+	zb_buf_clear(&b);
+	set(&d.why_not, "it opens much; it takes --yes-i-mean-it");
+	zb_denial_text(&d, "/", &b);
+	assert_string_equal(zb_buf_str(&b),
+			    "denied fs.read /home/u/.ssh/id_ed25519: granted "
+			    "only if you mean it: it opens much; it takes "
+			    "--yes-i-mean-it");
 	zb_denial_done(&d);
 	zb_buf_done(&b);
 }

@@ -50,7 +50,8 @@ struct zb_plan zb_transcript_plan(const char *scope)
 /* Whom no grant would help must hear of it, the first time. */
 static void check_told(struct player *p, const struct zb_denial *d)
 {
-	if (d->grant_key || zb_strv_has(&p->told, d->rule))
+	if (d->grant_key || zb_strv_has(&p->told, d->rule) ||
+	    (d->why_not && strstr(d->why_not, "--yes-i-mean-it")))
 		return;
 	if (!p->out.log.n)
 		fault(p, "refused for good, and nobody is told: %s", d->rule);
