@@ -20,15 +20,21 @@ _Noreturn void die(const char *what, const struct zb_error *err)
 	exit(1);
 }
 
-void prepare(struct subject *s, const struct zb_store *store, const char *dir)
+void prepare_as(struct subject *s, const struct zb_store *store,
+		const struct zb_target *t)
 {
-	struct zb_target t = {.path = dir, .policy = "strict"};
 	struct zb_error err = {0};
 
-	if (zb_prepare(&s->p, store, &t, &err) ||
+	if (zb_prepare(&s->p, store, t, &err) ||
 	    zb_bwrap_args(&s->args, &s->p.plan, &err))
-		die(dir, &err);
+		die(t->path, &err);
 	s->p.plan.ledger = ZB_LEDGER_OPEN;
+}
+
+void prepare(struct subject *s, const struct zb_store *store, const char *dir)
+{
+	prepare_as(s, store,
+		   &(struct zb_target){.path = dir, .policy = "strict"});
 }
 
 void unprepare(struct subject *s)

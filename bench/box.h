@@ -24,6 +24,9 @@ struct running {
 
 _Noreturn void die(const char *what, const struct zb_error *err);
 void prepare(struct subject *s, const struct zb_store *store, const char *dir);
+/* The same as @t says. */
+void prepare_as(struct subject *s, const struct zb_store *store,
+		const struct zb_target *t);
 void unprepare(struct subject *s);
 void start_bare(const struct subject *s, struct running *r);
 void start_bwrap(const struct subject *s, const char *bwrap, struct running *r);

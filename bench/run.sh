@@ -44,6 +44,9 @@ targets() {
 	memory_each|private memory, one of three (kB)|1024|150
 	memory_alone|private memory, one alone (kB)|1024|-
 	processes|processes|4|2
+	carved_files|500 files changed where the broker does it, of HOME (x)|-|-
+	carved_build|2000 files written and read there, of HOME (x)|-|-
+	carved_commit|git commit of 50 files there, of HOME (x)|-|-
 	death|kill -9 until all is gone, longest (ms)|100|-
 	END
 }
@@ -57,7 +60,7 @@ summary() {
 			END {
 				if (!seen)
 					exit
-				printf "  %-52s %9.2f %8s %-8s", what, got, bar, met(bar)
+				printf "  %-52s %9.2f %8s %-8s", what, got, bar, bar == "-" ? "" : met(bar)
 				printf " %9s%s\n", high, high == "-" ? "" : " " met(high)
 			}' "$ZB_BENCH_RESULTS"
 	done
@@ -80,6 +83,15 @@ extension opens '"./bench-opens"' "[\"$work/opens/extension.json\"]" "$build/ben
 extension opens-etc '"./bench-opens"' '["/etc/passwd"]' "$build/bench-opens"
 part "$build/bench-watched" open "a file of its own" "$work/opens"
 part "$build/bench-watched" open_etc "/etc/passwd" "$work/opens-etc"
+
+if command -v git >/dev/null; then
+	mkdir "$work/project"
+	git init -q "$work/project"
+	extension changes '"./bench-work"' "[\"6\",\"~\",\"$work/project\"]" "$build/bench-work"
+	printf '{"zotbox":1,"extends":"strict","fs":{"write":["%s","%s/.git"],"exec":["git"]}}\n' \
+		"$work/project" "$work/project" >"$work/changes.json"
+	part "$build/bench-changes" "$work/changes" "$work/project" "$work/changes.json"
+fi
 
 extension echo '"./bench-echo"' '[]' "$build/bench-echo"
 "$build/zotbox" ext install "$work/echo" </dev/null >/dev/null 2>&1
