@@ -245,7 +245,7 @@ void zb_call_truncate(struct zb_call *c)
 		return;
 	}
 	zb_fd_link(c->found.fd, link);
-	if (zb_may_act(c))
+	if (!zb_is_stale(c, ZB_OP_FS_WRITE, &c->found) && zb_may_act(c))
 		zb_say_result(c, truncate(link, size));
 }
 

@@ -387,6 +387,8 @@ def stale(w):
     w.contains(run("cat f"), "old", "inside it is the old one")
     w.contains(run("echo 2 >> f"), "Stale", "which is written to no more")
     w.contains(run(SAVE % "3"), "Stale", "nor saved onto")
+    w.contains(run("python3 -c 'import os; os.truncate(\"f\", 0)'"), "Stale",
+               "nor cut")
     x.shutdown()
     w.equal(s.host("f"), "the user's\n", "the user's stays")
     for op in "fs.write", "fs.rename":
