@@ -126,6 +126,19 @@ size_t zb_cmd_wishes(const struct zb_store *store, const char *name,
 	return n;
 }
 
+void zb_cmd_may(const struct zb_store *store, const char *name, const char *key,
+		const char *value)
+{
+	zb_auto(free) char *k = zb_strdup(key);
+	zb_auto(free) char *v = zb_strdup(value);
+	const struct zb_wish wish = {.key = k, .value = v};
+	struct line l = {.wish = &wish};
+
+	if (k && v && !find_words(&l, store))
+		zb_cmd_say("with it, %s may %s", name, l.ask.does);
+	zb_ask_done(&l.ask);
+}
+
 bool zb_cmd_yes(const char *question)
 {
 	char answer[16] = "";

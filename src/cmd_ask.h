@@ -14,6 +14,10 @@
  * Return: how many there are. */
 size_t zb_cmd_wishes(const struct zb_store *store, const char *name,
 		     const struct zb_wishes *w);
+/* Print what @name can do once it has @value of @key, with what that opens on
+ * this machine. */
+void zb_cmd_may(const struct zb_store *store, const char *name, const char *key,
+		const char *value);
 /* Ask @question on the terminal of stdin: yes? */
 bool zb_cmd_yes(const char *question);
 

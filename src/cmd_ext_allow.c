@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "cleanup.h"
 #include "cmd.h"
+#include "cmd_ask.h"
 #include "discover.h"
 #include "evaluator.h"
 #include "grant.h"
@@ -239,8 +240,8 @@ static bool is_known(const char *const *list, const char *name)
 }
 
 /* A deny beats every grant, and closes to all operations alike: what is granted
- * in vain is told. */
-static void tell_denied(const struct edit *e, const char *value)
+ * in vain is told. Return: was it so? */
+static bool tell_denied(const struct edit *e, const char *value)
 {
 	struct zb_question q;
 	struct zb_query ask = {
@@ -249,6 +250,7 @@ static void tell_denied(const struct edit *e, const char *value)
 	struct zb_error why = {0};
 	struct zb_buf from = {0};
 	char *path = NULL;
+	bool vain;
 
 	if (!zb_question_open(&q, e->name, &why) &&
 	    !zb_question_prepare(&q, NULL, NULL, &why) &&
@@ -256,8 +258,9 @@ static void tell_denied(const struct edit *e, const char *value)
 		ask.target = path;
 		zb_evaluate(&q.prep.plan, &ask, &a);
 	}
-	if (a.verdict == ZB_DENY && a.origin && a.origin->key &&
-	    !strncmp(a.origin->key, "fs.deny", 7)) {
+	vain = a.verdict == ZB_DENY && a.origin && a.origin->key &&
+	       !strncmp(a.origin->key, "fs.deny", 7);
+	if (vain) {
 		zb_origin_line(a.origin, &from);
 		zb_cmd_say("%s stays denied, whatever is granted: %s", value,
 			   zb_buf_str(&from));
@@ -266,6 +269,21 @@ static void tell_denied(const struct edit *e, const char *value)
 	zb_answer_done(&a);
 	free(path);
 	zb_question_done(&q);
+	return vain;
+}
+
+/* What was done to the key: not every value is a grant. */
+static const char *deed(const struct edit *e)
+{
+	const char *key = e->args->arg[1], *value = e->args->arg[2];
+
+	if (e->remove)
+		return "revoked";
+	if (!strcmp(key, "fs.deny"))
+		return "added";
+	if (!strncmp(key, "limits.", 7) || !strcmp(value, "false"))
+		return "set";
+	return "allowed";
 }
 
 /* What a grant is worth on this machine and with the hosts of today. */
@@ -273,13 +291,15 @@ static void tell_worth(const struct edit *e, const char *value)
 {
 	static const char intercept[] = "protocol.intercept.";
 	const char *key = e->args->arg[1], *event = NULL;
+	bool vain = false;
 
 	if (!strcmp(key, "fs.read") || !strcmp(key, "fs.write") ||
 	    (!strcmp(key, "fs.exec") && strchr(value, '/'))) {
 		tell_path(e, value);
-		if (!zb_pattern_is_glob(value))
-			tell_denied(e, value);
+		vain = !zb_pattern_is_glob(value) && tell_denied(e, value);
 	}
+	if (!vain && e->changed && !strcmp(deed(e), "allowed"))
+		zb_cmd_may(e->store, e->name, key, value);
 	if (!strcmp(key, "protocol.events") && strcmp(value, "true") != 0 &&
 	    strcmp(value, "false") != 0 && !is_known(zb_known_events, value))
 		event = value;
@@ -342,20 +362,6 @@ static bool tell_inherited(const struct edit *e, const char *value)
 	zb_buf_done(&quoted);
 	zb_chain_done(&c);
 	return from;
-}
-
-/* What was done to the key: not every value is a grant. */
-static const char *deed(const struct edit *e)
-{
-	const char *key = e->args->arg[1], *value = e->args->arg[2];
-
-	if (e->remove)
-		return "revoked";
-	if (!strcmp(key, "fs.deny"))
-		return "added";
-	if (!strncmp(key, "limits.", 7) || !strcmp(value, "false"))
-		return "set";
-	return "allowed";
 }
 
 static void report_unchanged(const struct edit *e)

@@ -202,6 +202,32 @@ def said(w):
                    ("allowed" if verb == "allow" else "revoked"))
 
 
+@test("what a grant opens is told")
+def opens(w):
+    hello(w, "k")
+    w.install("k")
+    for f in "a", "b", "c", "id_rsa":
+        w.write("home/keys/" + f, "x")
+    for key, value, words in (
+            ("fs.read", "~/keys", "read ~/keys: 4 files, 1 of them with names "
+             "of keys or passwords (id_rsa)"),
+            ("fs.write", "~/keys", "change, replace and delete ~/keys: 4 "
+             "files, 1 of them"),
+            ("fs.exec", "git", "start the program git, inside the same "
+             "sandbox"),
+            ("env.pass", "X_TOKEN", "read the variable X_TOKEN"),
+            ("protocol.intercept.tool_call", "block",
+             "see every tool call with its arguments, and stop it")):
+        r = allow(w, "k", key, value)
+        w.contains(r.err, "zotbox: with it, k may " + words, key, r)
+        again = allow(w, "k", key, value)
+        w.check("with it," not in again.err, key + ": not twice", again)
+    for args in (("fs.deny", "~/keys/a"), ("limits.memory", "256M"),
+                 ("protocol.submit", "false")):
+        r = allow(w, "k", *args)
+        w.check(r.rc == 0 and "with it," not in r.err, "no grant", r)
+
+
 @test("a grant that a deny beats is told to be in vain")
 def in_vain(w):
     hello(w, "k")
@@ -213,6 +239,7 @@ def in_vain(w):
             r = allow(w, "k", key, "${project}/" + f)
             w.contains(r.err, "${project}/%s stays denied, whatever is "
                        "granted: standard.json:" % f)
+            w.check("with it," not in r.err, "and not what it opens", r)
         r = allow(w, "k", key, "${project}/ok")
         w.check("stays denied" not in r.err, "a control", r)
     r = allow(w, "k", "fs.write", "${project}/.envrc", "--yes-i-mean-it")
