@@ -37,6 +37,14 @@ static void last_cell(struct zb_buf *out, const struct zb_found *f)
 	}
 	if (f->shadowed)
 		zb_buf_adds(&b, " (another of this name comes first)");
+	if (f->untrusted && f->changed)
+		zb_buf_adds(&b, " (changed since it was trusted, does not "
+				"start in zotbox)");
+	else if (f->untrusted)
+		zb_buf_adds(&b, " (not trusted, does not start in zotbox)");
+	else if (f->scope == ZB_FOUND_PROJECT && f->has_manifest &&
+		 !f->theme_only && !f->problem)
+		zb_buf_adds(&b, " (trusted in zotbox)");
 	if (f->problem) {
 		zb_buf_adds(&b, " (");
 		zb_text_escape(&b, f->problem, strlen(f->problem), 300);
@@ -150,7 +158,10 @@ int zb_cmd_ext_list(const struct zb_args *a)
 	if (zb_store_open(&store, &err))
 		return zb_cmd_fail(&err);
 	cwd = getcwd(NULL, 0);
-	if (zb_discover(&list, &store, cwd, &err)) {
+	rc = zb_discover(&list, &store, cwd, &err);
+	for (size_t i = 0; !rc && i < list.n; i++)
+		zb_found_compare(&list.v[i], &store);
+	if (rc) {
 		rc = zb_cmd_fail(&err);
 	} else if (a->opt[OPT_JSON]) {
 		json(&out, &list);

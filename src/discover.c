@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "cleanup.h"
 #include "discover.h"
+#include "lock.h"
 #include "staging.h"
 #include "text.h"
 #include "trust.h"
@@ -185,12 +186,41 @@ static void read_manifest(struct zb_found *f, const struct zb_store *store)
 static void look_at_trust(struct zb_found *f, const struct zb_store *store)
 {
 	struct zb_error err = {0};
+	struct zb_strv changed = {0};
 
-	if (!zb_trust_check(store, f->dir, NULL, &err))
+	if (zb_trust_check(store, f->dir, &changed, &err)) {
+		/* Of a list of files the first line is enough here. */
+		err.msg[strcspn(err.msg, "\n")] = '\0';
+		f->untrusted = zb_strdup(err.msg);
+		f->changed = changed.n;
+	}
+	zb_strv_done(&changed);
+}
+
+void zb_found_compare(struct zb_found *f, const struct zb_store *store)
+{
+	zb_auto(free) char *path = NULL;
+	zb_auto(free) char *shipped = NULL;
+	struct zb_lock lock = {0};
+	struct zb_strv changed = {0};
+	struct zb_error err = {0};
+
+	if (!f->wrapped || f->problem)
 		return;
-	/* Of a list of files the first line is enough here. */
-	err.msg[strcspn(err.msg, "\n")] = '\0';
-	f->untrusted = zb_strdup(err.msg);
+	path = zb_store_box(store, f->name, "lock.json");
+	shipped = zb_store_box(store, f->name, "manifest.json");
+	if (!path || !shipped)
+		return;
+	if (zb_lock_read(&lock, path, &err) ||
+	    zb_lock_compare(&lock, f->dir, shipped, &changed, &err))
+		f->problem = zb_strf("does not start: %s", err.msg);
+	else if (changed.n)
+		f->problem = zb_strf("changed since it was installed, does not "
+				     "start: zotbox ext update %s",
+				     f->name);
+	f->changed = changed.n;
+	zb_strv_done(&changed);
+	zb_lock_done(&lock);
 }
 
 /* What kind of entry it is; a link is followed and shown as one. */

@@ -32,6 +32,7 @@ struct zb_found {
 	/* A project's that starts in no zotbox, because it is not trusted as it
 	 * is (trust.h): why, and what to do. Else NULL. */
 	char *untrusted;
+	bool changed; /* it was trusted, or installed, as something else */
 };
 
 struct zb_found_list {
@@ -49,6 +50,10 @@ int zb_discover_one(struct zb_found *out, const struct zb_store *store,
 /* The one at @path, wherever that is. ZB_ELIMIT. */
 int zb_discover_path(struct zb_found *out, const struct zb_store *store,
 		     const char *path, struct zb_error *err);
+/* Compare the files of an installed one with what was installed: reads them
+ * all, so only for who shows it. Another content, or a lock that cannot be
+ * read, is its problem: it does not start. */
+void zb_found_compare(struct zb_found *f, const struct zb_store *store);
 void zb_found_clear(struct zb_found *f);
 void zb_found_list_done(struct zb_found_list *l);
 

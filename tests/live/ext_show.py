@@ -98,6 +98,42 @@ def columns(w):
     w.equal([list(e) for e in d["extensions"]], [ROW] * 2, "the keys")
 
 
+@test("list: what does not start, since it is not what it was")
+def not_what_it_was(w):
+    hello(w, "one")
+    w.install("one")
+    hello(w, "two")
+    w.install("two")
+    w.write("zot/extensions/one/main.py", "other")
+    os.remove(os.path.join(w.zot_home, "zotbox/two/lock.json"))
+    local = w.path("project/.zot/extensions/")
+    for name in "new", "mine", "was":
+        w.write(local + name + "/extension.json",
+                '{"name":"%s","exec":"./a"}' % name)
+        w.write(local + name + "/a", "x", 0o755)
+    for name in "mine", "was":
+        r = w.zotbox("ext", "trust", local + name, "--yes")
+        w.equal(r.rc, 0, "trust " + name, r)
+    w.write(local + "was/a", "y", 0o755)
+    r = w.zotbox("ext", "list")
+    w.equal(r.rc, 0, "works", r)
+    line = {x.split()[1]: x for x in r.out.splitlines()}
+    for name, words in (
+            ("one", "(changed since it was installed, does not start: "
+             "zotbox ext update one)"),
+            ("two", "(does not start: open "),
+            ("new", "(not trusted, does not start in zotbox)"),
+            ("mine", "(trusted in zotbox)"),
+            ("was", "(changed since it was trusted, does not start in "
+             "zotbox)")):
+        w.contains(line[name], words, name)
+    d = json.loads(w.zotbox("ext", "list", "--json").out)
+    by = {e["name"]: e["problem"] for e in d["extensions"]}
+    w.equal({n: bool(p) for n, p in by.items()},
+            {"one": True, "two": True, "new": True, "mine": False,
+             "was": True}, "JSON")
+
+
 @test("list: nothing is skipped", needs="linux")
 def skipped(w):
     strange(w)
