@@ -12,6 +12,14 @@
 
 #include <string.h>
 
+static bool is_open(const struct zb_place *p, const char *path)
+{
+	for (size_t i = 0; i < p->only_changes.n; i++)
+		if (zb_pattern_match(p->only_changes.v[i], path))
+			return true;
+	return !p->only_changes.n;
+}
+
 /* May the extension make the name @path? */
 static bool is_in_its_hands(const struct zb_resolver *r, const char *path)
 {
@@ -19,7 +27,8 @@ static bool is_in_its_hands(const struct zb_resolver *r, const char *path)
 		const struct zb_place *p = &r->plan->places[i];
 
 		if (p->kind == ZB_PLACE_GRANT && (p->rights & ZB_MAY_CREATE) &&
-		    strcmp(path, p->path) != 0 && zb_path_below(path, p->path))
+		    strcmp(path, p->path) != 0 &&
+		    zb_path_below(path, p->path) && is_open(p, path))
 			return true;
 	}
 	return false;

@@ -336,6 +336,13 @@ def through(w):
     s.rules["fs"]["write"] = ["${project}", "${project}/one"]
     w.equal(s.run("echo x >one/f")[0], (0, ""),
             "one that stays in what may be written to is no matter")
+    os.symlink("../.ssh", p + "/mine")
+    os.symlink("../.ssh", p + "/its.log")
+    for value, rc in (("mine", 0), ("its.log", 3)):
+        s.rules["fs"]["write"] = ["${project}/*.log"]
+        s.rules["fs"]["read"] = PARTS + ["${project}/" + value]
+        c = w.console(w.path("p"), "", "--scope", w.scope("p", s.rules))
+        w.equal(c.rc, rc, "a pattern for writing, and " + value, c)
 
 
 # ---- a single file -----------------------------------------------------------
