@@ -224,7 +224,14 @@ static void on_settled(void *ctx)
 		zb_console_shut_down(c);
 		return;
 	}
-	if (first && c->tty)
+	if (first && !zb_agent_count(c->agent))
+		zb_console_say(c,
+			       "no extension is installed and enabled here: "
+			       "zotbox ext list shows what there is, zotbox "
+			       "ext install PATH|GIT-URL installs one, "
+			       "zotbox console PATH runs one where it lies%s",
+			       c->tty ? "; Ctrl-D ends" : "");
+	else if (first && c->tty)
 		welcome(c);
 	for (size_t i = 0; first && i < zb_agent_count(c->agent); i++)
 		if (zb_agent_member(c->agent, i)->code != ZB_OK)

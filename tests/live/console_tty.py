@@ -70,6 +70,16 @@ def ends(w, t, rc=0, how="\x04"):
     w.equal(t.unknown, [], "nothing but known sequences")
 
 
+@test("nothing is installed")
+def nothing(w):
+    r = w.zotbox("console", input="exts\n")
+    w.contains(r.err, "zotbox ext install PATH|GIT-URL", "a script", r)
+    t = start(w, ready=False)
+    t.see("zotbox ext install PATH|GIT-URL", "a terminal")
+    w.check("0 of 0" not in t.text(), "no sum of nothing")
+    ends(w, t)
+
+
 @test("prompt, answers, errors, history, completion", needs="sandbox")
 def prompt(w):
     mk(w)
