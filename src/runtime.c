@@ -233,14 +233,10 @@ static int check_startable(struct resolution *r, const char *word)
 	if (!S_ISREG(st.st_mode))
 		return zb_fail(r->err, ZB_EUSAGE, "%s: exec %s: is no file",
 			       r->who, as);
-	if (access(r->path, X_OK)) {
-		zb_fail(r->err, ZB_ESYS,
-			"%s: %s is not executable (chmod +x %s)", r->who,
-			shown(r, r->path), shown(r, r->path));
-		if (r->err)
-			r->err->sys = EACCES;
-		return ZB_ESYS;
-	}
+	if (access(r->path, X_OK))
+		return zb_fail(r->err, ZB_EUSAGE,
+			       "%s: %s is not executable (chmod +x %s)", r->who,
+			       shown(r, r->path), shown(r, r->path));
 	if (!zb_host_head(r->path, HEAD_MAX, &r->head))
 		return zb_fail_sys(r->err, errno, "%s: read %s", r->who,
 				   r->path);
@@ -531,7 +527,7 @@ static int script(struct resolution *r)
 	int rc;
 
 	if (!zb_shebang_parse(r->head.data, r->head.len, &sb))
-		return zb_fail(r->err, ZB_ESYS,
+		return zb_fail(r->err, ZB_EUSAGE,
 			       "%s: %s: its first line names no interpreter, "
 			       "or is longer than the kernel reads",
 			       r->who, shown(r, r->path));
@@ -577,11 +573,8 @@ static bool read_at(void *ctx, uint64_t offset, void *p, size_t n)
 
 static int cannot_run(struct resolution *r, const char *why)
 {
-	zb_fail(r->err, ZB_ESYS, "%s: cannot run %s: %s", r->who,
-		shown(r, r->path), why);
-	if (r->err)
-		r->err->sys = ENOEXEC;
-	return ZB_ESYS;
+	return zb_fail(r->err, ZB_EUSAGE, "%s: cannot run %s: %s", r->who,
+		       shown(r, r->path), why);
 }
 
 /* Read the headers of the program at @path and check that this machine and

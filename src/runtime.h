@@ -12,8 +12,8 @@
 /* Resolve @manifest->exec for an extension in @dir. @path is the PATH that
  * bare names are looked up in (NULL: the system's default). Errors name the
  * extension and the step: "NAME: main.py line 1 ends in CRLF...", "NAME: exec
- * ./nope: not found"... (ZB_EUSAGE); a program that is there but cannot be
- * started is ZB_ESYS; somebody else's script in HOME is ZB_EPOLICY.
+ * ./nope: not found", "NAME: main.py is not executable"... (ZB_EUSAGE);
+ * somebody else's script in HOME is ZB_EPOLICY.
  * argv[0] is the program's path, as the kernel gives it for a shebang and not
  * the bare name: inside, a lookup in PATH could find another one. */
 int zb_runtime_resolve(struct zb_program *out, const char *dir,

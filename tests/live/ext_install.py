@@ -648,6 +648,16 @@ def policies(w):
     w.equal(r.rc, 2, "--fresh and --adopt", r)
     no = hello(w, "p", manifest={"exec": "./none.py"})
     refused(w, 2, "no program", no, text="./none.py: not found")
+    for text, mode, words in (
+            ("#!/bin/sh\n", 0o644, "is not executable (chmod +x "),
+            ("#!/no/such\n", 0o755, 'interpreter "/no/such" does not exist'),
+            ("#!\n", 0o755, "names no interpreter"),
+            ("", 0o755, "it is empty"),
+            ("MZ", 0o755, "built for Windows")):
+        bad = w.mkext("bad", HELLO % "bad")
+        w.write("bad/main.py", text, mode)
+        refused(w, 2, words, bad, text=words)
+        shutil.rmtree(bad)
     hello(w, "p", manifest={"exec": "surely-not-there-9"})
     refused(w, 2, "no program in PATH", no, text="surely-not-there-9")
 

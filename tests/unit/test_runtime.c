@@ -177,12 +177,12 @@ static void what_cannot_be_started(void **state)
 		int code;
 		const char *words;
 	} rows[] = {
-		{"", ZB_ESYS, "cannot run x: it is empty"},
-		{"import os\n", ZB_ESYS, "exec format error: a script needs"},
-		{"\xef\xbb\xbf#!/bin/sh\n", ZB_ESYS, "byte-order mark"},
-		{"\xcf\xfa\xed\xfe", ZB_ESYS, "built for macOS"},
-		{"MZ", ZB_ESYS, "built for Windows"},
-		{"#!\n", ZB_ESYS, "names no interpreter"},
+		{"", ZB_EUSAGE, "cannot run x: it is empty"},
+		{"import os\n", ZB_EUSAGE, "exec format error: a script needs"},
+		{"\xef\xbb\xbf#!/bin/sh\n", ZB_EUSAGE, "byte-order mark"},
+		{"\xcf\xfa\xed\xfe", ZB_EUSAGE, "built for macOS"},
+		{"MZ", ZB_EUSAGE, "built for Windows"},
+		{"#!\n", ZB_EUSAGE, "names no interpreter"},
 		{"#!/no/such/interp -x\n", ZB_EUSAGE,
 		 "interpreter \"/no/such/interp\" does not exist"},
 		{"#!/usr/bin/env no-such-program\n", ZB_EUSAGE,
@@ -206,15 +206,15 @@ static void what_cannot_be_started(void **state)
 		refuse(&p, "./x", rows[i].code, rows[i].words);
 	}
 	free(put(p.t, "home/zot/extensions/t/x", 0644, "#!/bin/sh\n"));
-	refuse(&p, "./x", ZB_ESYS, "not executable (chmod +x x)");
+	refuse(&p, "./x", ZB_EUSAGE, "not executable (chmod +x x)");
 	put_elf_as(p.t, "home/zot/extensions/t/x", machine == 62 ? 183 : 62, 3,
 		   NULL, NULL);
-	refuse(&p, "./x", ZB_ESYS, "it is built for");
+	refuse(&p, "./x", ZB_EUSAGE, "it is built for");
 	put_elf_as(p.t, "home/zot/extensions/t/x", machine, 1, NULL, NULL);
-	refuse(&p, "./x", ZB_ESYS, "object file");
+	refuse(&p, "./x", ZB_EUSAGE, "object file");
 	put_elf_as(p.t, "home/zot/extensions/t/x", machine, 3, "/no/ld.so",
 		   NULL);
-	refuse(&p, "./x", ZB_ESYS,
+	refuse(&p, "./x", ZB_EUSAGE,
 	       "cannot run x: its loader /no/ld.so is not on this host");
 	/* A circle of scripts. */
 	{
@@ -603,10 +603,10 @@ static void a_strangers_elf_opens_nothing(void **state)
 	struct zb_error err;
 
 	put_elf_as(p.t, "home/zot/extensions/t/x", machine, 3, key, NULL);
-	refuse(&p, "./x", ZB_ESYS, "is no loader");
+	refuse(&p, "./x", ZB_EUSAGE, "is no loader");
 	put_elf(p.t, "home/tool");
 	put_elf_as(p.t, "home/zot/extensions/t/x", machine, 3, tool, NULL);
-	refuse(&p, "./x", ZB_ESYS, "is no loader");
+	refuse(&p, "./x", ZB_EUSAGE, "is no loader");
 	put_elf_as(p.t, "home/zot/extensions/t/x", machine, 3, NULL, ssh);
 	assert_int_equal(resolve(&p, &prog, "./x", NULL, &err), 0);
 	assert_int_equal(rights_of(&p, &prog, "home/.ssh"), 0);
