@@ -167,6 +167,8 @@ def cannot(w):
             ("an absolute one", 3, lambda: os.symlink(
                 w.path("project/x"), d + "/l"), "points outside"),
             ("a FIFO", 3, lambda: os.mkfifo(d + "/l"), "neither a file"),
+            ("a socket", 3, lambda: os.mknod(d + "/l", 0o140600),
+             "neither a file"),
             ("a file of 9 GiB without content", 1, lambda: os.truncate(
                 d + "/l" if not open(d + "/l", "w").close() else "", 9 << 30),
              "has more than"),
