@@ -360,6 +360,43 @@ def granted(w):
     w.check(w.denied("gr", "fs.exec"), "and that is recorded")
 
 
+@test("a compiler granted by name", needs="sandbox", seconds=120)
+def compiler(w):
+    w.mkext("co", '''
+        import subprocess
+        def run(f):
+            open("/tmp/a.c", "w").write("#include <stdio.h>\\nint main(void)"
+                                        "{return puts(\\"it runs\\") < 0;}")
+            try:
+                p = subprocess.run([f["args"]["c"], "-o", "/tmp/a", "/tmp/a.c"],
+                                   capture_output=True, text=True, timeout=60)
+                if p.returncode: return p.stderr
+                return subprocess.run(["/tmp/a"], capture_output=True,
+                                      text=True).stdout.strip()
+            except OSError as e: return e.strerror
+        hello("co", "tools"); tool("t"); ready()
+        serve(tool_call=lambda f: text(f["id"], run(f)))
+    ''')
+    w.env["PATH"] = os.defpath
+    found = [c for c in ("cc", "gcc", "g++", "clang")
+             if shutil.which(c, path=os.defpath) and w.spawn(
+                 [c, "-x", "c", "-o", w.path("a.out"), "-"],
+                 stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                 env=w.env).communicate(b"int main(void){return 0;}")
+             and os.path.exists(w.path("a.out"))]
+    if not found:
+        w.skip("compilers", "none works here")
+    for c in found:
+        scope = w.scope("co", {"fs": {"exec": [c]}})
+        run = w.console("./co", call("t", c=c), "--scope", scope)
+        w.equal(run.result("co"), "it runs", c + " alone is enough", run)
+        no_records(w, "co")
+    for c in found[:1]:
+        run = w.console("./co", call("t", c=c))
+        w.equal(run.result("co"), "No such file or directory",
+                "not without the grant", run)
+
+
 @test("three starts by the agent are recorded in full", needs="sandbox")
 def first_runs(w):
     w.mkext("fr", '''

@@ -1110,6 +1110,8 @@ static void the_hosts_own_programs(void **state)
 		{"/usr/bin/git", "git"},
 		{"/usr/bin/openssl", "openssl"},
 		{"/usr/bin/perl", "perl"},
+		{"/usr/bin/gcc", "gcc"},
+		{"/usr/bin/clang", "clang"},
 		{"/usr/bin/env", "native"},
 	};
 
