@@ -360,7 +360,7 @@ def one_file(w):
     got = s.run(SAVE % "one", "cat f; ls", "echo two > h; mv h f; cat f; ls",
                 "sed -i s/two/three/ f; cat f; ls", "chmod 600 f; echo 4 >> f",
                 "ln f k", "mv f away", "mkdir d; mv d f",
-                "ln -s f l; mv -T l f")
+                "ln -s f l; mv -T l f", "mkfifo p; mv p f")
     w.equal([rc for rc, _ in got[:5]], [0] * 5, "each is served", got)
     w.equal([out for _, out in got[1:4]],
             ["onef\n", "two\nf\n", "three\nf\n"],
@@ -372,6 +372,10 @@ def one_file(w):
             (was.st_ino, 0o600, ["f"]), "in the file it was")
     w.check(w.denied("p", "fs.rename", p, errno="EBUSY"), "and a record",
             s.changes())
+    got = s.run("truncate -s 65M b; mv b f")
+    w.check(got[0][0] and "64 MiB" in " ".join(
+        r["rule"] for r in w.ledger("p")), "nor what is too large, recorded",
+        got, w.ledger("p"))
 
 
 @test("a single file that the host replaces", needs=["sandbox", "python3"],
