@@ -817,26 +817,29 @@ static int name_box(struct job *j)
 	return zb_write_file_atomic(path, line, strlen(line), 0600, j->err);
 }
 
-/* The box with its locks. Somebody who asked may take it away between the two;
- * who holds a lock keeps it. */
+#define BOX_TRIES 100
+
+/* The box, held. Somebody who asked may take it away before that, or make it
+ * anew; who holds a lock of it keeps it. */
 static int make_box(struct job *j, char **data, char **home)
 {
-	int rc = 0;
+	int rc = ZB_ESYS;
 
-	for (int tries = 0; tries < 5; tries++) {
-		free(zb_steal(data));
-		free(zb_steal(home));
-		rc = make_private(j, "data", data);
-		if (!rc)
-			rc = make_private(j, "home", home);
+	for (int tries = 0; rc; tries++) {
+		rc = zb_make_dirs(j->out->box, 0700, j->err);
 		if (!rc)
 			rc = name_box(j);
 		if (!rc)
 			rc = lock_box(j);
-		if (rc != ZB_ESYS || j->target->name ||
-		    !access(j->out->box, F_OK))
+		if (rc != ZB_ESYS || j->err->sys != ENOENT ||
+		    tries + 1 == BOX_TRIES)
 			break;
+		*j->err = (struct zb_error){0};
 	}
+	if (!rc)
+		rc = make_private(j, "data", data);
+	if (!rc)
+		rc = make_private(j, "home", home);
 	return rc;
 }
 

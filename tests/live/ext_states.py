@@ -223,9 +223,14 @@ def remove(w):
     w.equal(sorted(os.listdir(w.path("zot/logs"))),
             ["ext-rm.denials.jsonl", "ext-rm.log"], "the logs stay")
     w.equal(w.zotbox("ext", "remove", "rm", "-y").rc, 3, "not installed")
-    for bad in ("../logs", ".", "..", "", "a/b", "x."):
+    for bad in (".", "..", "", "x."):
         w.equal(w.zotbox("ext", "remove", "-y", "--", bad).rc, 2,
                 "name %r" % bad)
+    for bad in ("../logs", "a/b", w.path("zot/logs"), w.path("zot"), "/", "./"):
+        w.equal(w.zotbox("ext", "remove", "-y", "--", bad).rc, 3,
+                "path %r: nothing is kept of it" % bad)
+    w.equal(sorted(os.listdir(w.path("zot/logs"))),
+            ["ext-rm.denials.jsonl", "ext-rm.log"], "and nothing goes")
     # By the manifest's name, also where the directory has another.
     hello(w, "nm2")
     shutil.copytree(w.path("nm2"), ext(w, "dirx"))
