@@ -111,15 +111,33 @@ static int copy_all(int from, int to, uint64_t size)
 	return ftruncate(to, (off_t)done) || fsync(to) ? errno : 0;
 }
 
-/* @from is the new file, @to the granted one. */
+/* The caller waits, and this thread has no more rights than it. @f is the
+ * granted file, to which @a is judged to be renamed. */
 static void put_over(struct zb_call *c, const struct zb_name *a,
-		     const struct zb_spot *to, int from, uint64_t size)
+		     const struct zb_name *b, const struct zb_spot *f)
 {
-	int e;
+	const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	zb_auto(fd) int from = openat(a->dir->fd, a->name, O_RDONLY | flags);
+	zb_auto(fd) int to = openat(b->dir->fd, b->name, O_WRONLY | flags);
+	struct statx sx;
+	struct stat st;
+	int e = from < 0 || to < 0 ? errno : 0;
 
-	if (!zb_may_act(c))
+	if (!e &&
+	    (fstat(to, &st) || st.st_dev != f->dev || st.st_ino != f->ino ||
+	     statx(from, "", AT_EMPTY_PATH,
+		   STATX_TYPE | STATX_SIZE | STATX_MNT_ID, &sx) ||
+	     !S_ISREG(sx.stx_mode) || sx.stx_mnt_id != a->dir->mnt))
+		e = EBUSY;
+	if (!e && sx.stx_size > MAX_BYTES) {
+		refuse_over(c, ZB_OP_FS_RENAME, b->path, f->place, EBUSY,
+			    "built in: it is a mount of its own, and more than "
+			    "64 MiB are not put into it in place of a rename; "
+			    "grant the directory");
 		return;
-	e = copy_all(from, to->fd, size);
+	}
+	if (!e)
+		e = copy_all(from, to, sx.stx_size);
 	if (!e && unlinkat(a->dir->fd, a->name, 0))
 		e = errno;
 	if (e)
@@ -132,42 +150,23 @@ bool zb_put_over(struct zb_call *c, const struct zb_name *a,
 		 const struct zb_name *b)
 {
 	zb_auto(free) char *source = NULL;
-	zb_auto(fd) int from = -1;
 	struct zb_spot to = {.fd = -1};
-	struct statx sx;
 	bool ours = false;
 
 	if (!b->mounted || !b->exists || a->mounted || a->slash || b->slash ||
 	    !S_ISREG(a->mode) || !S_ISREG(b->mode) || zb_arg_flags(c))
 		return false;
 	zb_spot_fd(&c->b->jail,
-		   openat(b->dir->fd, b->name,
-			  O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+		   openat(b->dir->fd, b->name, O_PATH | O_NOFOLLOW | O_CLOEXEC),
 		   &to);
-	if (to.fd < 0 || zb_judge(c, ZB_OP_FS_WRITE, &to) != ZB_ALLOW)
-		goto out;
-	source = source_of(c, &to);
-	if (!source || strcmp(source, b->path) != 0)
-		goto out;
-	ours = true;
-	if (zb_say_later(c) || zb_is_stale(c, ZB_OP_FS_RENAME, &to))
-		goto out;
-	from = openat(a->dir->fd, a->name,
-		      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (from < 0)
-		zb_say_errno(c, errno);
-	else if (statx(from, "", AT_EMPTY_PATH,
-		       STATX_TYPE | STATX_SIZE | STATX_MNT_ID, &sx) ||
-		 !S_ISREG(sx.stx_mode) || sx.stx_mnt_id != a->dir->mnt)
-		zb_say_errno(c, EBUSY);
-	else if (sx.stx_size > MAX_BYTES)
-		refuse_over(c, ZB_OP_FS_RENAME, b->path, to.place, EBUSY,
-			    "built in: it is a mount of its own, and more than "
-			    "64 MiB are not put into it in place of a rename; "
-			    "grant the directory");
-	else
-		put_over(c, a, &to, from, sx.stx_size);
-out:
+	if (to.fd >= 0 && zb_judge(c, ZB_OP_FS_WRITE, &to) == ZB_ALLOW)
+		source = source_of(c, &to);
+	if (source && !strcmp(source, b->path)) {
+		ours = true;
+		if (!zb_say_later(c) && !zb_is_stale(c, ZB_OP_FS_RENAME, &to) &&
+		    zb_may_act(c))
+			put_over(c, a, b, &to);
+	}
 	zb_spot_done(&to);
 	return ours;
 }
