@@ -5,7 +5,10 @@
  * is the extension's to replace: at its next start a narrow name would lead to
  * the user's keys, or a name that is closed to a place that is not. So a grant
  * must not depend on such a link, unless it stays in what may be written to
- * anyway; and one on the way to what is closed is closed itself. */
+ * anyway; and one on the way to what is closed is closed itself.
+ *
+ * A project may be a stranger's, cloned a minute ago: a link in it that leads
+ * out of it is as little the user's word as one that the extension made. */
 #include "resolve.h"
 
 #include "path_match.h"
@@ -34,24 +37,47 @@ static bool is_in_its_hands(const struct zb_resolver *r, const char *path)
 	return false;
 }
 
-static int judge_link(struct zb_resolver *r, const struct zb_place *link)
+/* A grant's, not one that a program needs in order to run. */
+static bool is_granted(const struct zb_place *link)
+{
+	return link->origin.key && !strncmp(link->origin.key, "fs.", 3);
+}
+
+static bool is_in_project(const struct zb_resolver *r, const char *path)
+{
+	return r->plan->project && zb_path_below(path, r->plan->project);
+}
+
+static int refuse(struct zb_resolver *r, const struct zb_place *link,
+		  const char *to, const char *why)
 {
 	const struct zb_rule rule = {.value = link->path,
 				     .origin = link->origin};
+
+	return zb_resolve_fail(r, ZB_EPOLICY, &rule,
+			       "is a symbolic link to %s, %s; grant what is "
+			       "meant by its real name, or remove the link",
+			       to, why);
+}
+
+static int judge_link(struct zb_resolver *r, const struct zb_place *link)
+{
+	bool its = is_in_its_hands(r, link->path);
+	bool projects = is_granted(link) && is_in_project(r, link->path);
 	struct zb_walk w;
 	int rc;
 
-	if (!is_in_its_hands(r, link->path))
+	if (!its && !projects)
 		return 0;
 	rc = zb_resolve_walk(r, link->path, false, &w);
-	if (!rc && !is_in_its_hands(r, w.path))
-		rc = zb_resolve_fail(
-			r, ZB_EPOLICY, &rule,
-			"is a symbolic link to %s, which the extension may "
-			"replace, since it may write where the link stands; "
-			"grant what is meant by its real name, or remove the "
-			"link",
-			w.path);
+	if (!rc && its && !is_in_its_hands(r, w.path))
+		rc = refuse(r, link, w.path,
+			    "which the extension may replace, since it may "
+			    "write where the link stands");
+	else if (!rc && projects && !is_in_project(r, w.path))
+		rc = refuse(r, link, w.path,
+			    "outside the project, which may hold links of "
+			    "others' making");
 	zb_walk_done(&w);
 	return rc;
 }

@@ -336,13 +336,20 @@ def through(w):
     s.rules["fs"]["write"] = ["${project}", "${project}/one"]
     w.equal(s.run("echo x >one/f")[0], (0, ""),
             "one that stays in what may be written to is no matter")
-    os.symlink("../.ssh", p + "/mine")
-    os.symlink("../.ssh", p + "/its.log")
+    os.symlink("packages", p + "/mine")
+    os.symlink("packages", p + "/its.log")
     for value, rc in (("mine", 0), ("its.log", 3)):
         s.rules["fs"]["write"] = ["${project}/*.log"]
         s.rules["fs"]["read"] = PARTS + ["${project}/" + value]
         c = w.console(w.path("p"), "", "--scope", w.scope("p", s.rules))
         w.equal(c.rc, rc, "a pattern for writing, and " + value, c)
+    # A project as it was cloned: nothing may be written, "docs" is a link.
+    os.symlink("../.ssh", p + "/docs")
+    for value, rc in (("mine", 0), ("docs", 3), ("docs/lib", 3)):
+        s.rules["fs"].update(read=PARTS + ["${project}/" + value], write=[])
+        c = w.console(w.path("p"), "", "--scope", w.scope("p", s.rules))
+        w.equal(c.rc, rc, "a link of the project's own: " + value, c)
+    w.contains(c.err, "outside the project", "and why")
 
 
 # ---- a single file -----------------------------------------------------------
