@@ -42,8 +42,8 @@ char *zb_target_log(const struct zb_target *t);
 struct zb_prepared {
 	struct zb_manifest manifest; /* as shipped */
 	struct zb_plan plan;
-	char *dir;    /* extension directory as spelled */
-	char *box;    /* $ZOT_HOME/zotbox/NAME or @HASH */
+	char *dir; /* extension directory as spelled */
+	char *box; /* $ZOT_HOME/zotbox/NAME or @HASH */
 	/* A passing one of a path: its store, which must outlive it, and what
 	 * was there of the way to its boxes. */
 	const struct zb_store *passing;
