@@ -24,7 +24,7 @@ struct zb_updated {
 	struct zb_strv no_longer; /* asked for before, "KEY VALUE" */
 	/* The same, of what scope.json grants: it stays. */
 	struct zb_strv kept;
-	struct zb_strv warnings;  /* safe to show */
+	struct zb_strv warnings; /* safe to show */
 };
 void zb_updated_done(struct zb_updated *u);
 
