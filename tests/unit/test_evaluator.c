@@ -697,7 +697,7 @@ static void deny_beats_grant(void **state)
 		"${project}/.env",
 		"${project}/sub/deep",
 		"/tmp/work",
-		"~/src/app/out",
+		"~/src/app/linked",
 		"${project}/secrets",
 		"/srv/a*b",
 	};
