@@ -28,6 +28,7 @@
 #include "fdutil.h"
 #include "frame.h"
 #include "layers.h"
+#include "relax.h"
 #include "text.h"
 
 #include <fcntl.h>
@@ -85,6 +86,7 @@ struct zb_extension {
 
 	uv_pipe_t in, out, err;
 	uv_timer_t hello_timer, hold_timer, flush_timer, end_timer;
+	struct zb_relax relax;
 	uv_async_t wake;
 	uv_work_t reap;
 	unsigned handles; /* open ones */
@@ -138,8 +140,6 @@ static void on_flush(uv_timer_t *t)
 	if (atomic_exchange(&e->dirty, false))
 		e->flushes = FLUSHES;
 	zb_ledger_flush(e->ledger);
-	if (!e->pumping)
-		zb_framer_relax(&e->framer);
 	if (!--e->flushes)
 		uv_timer_stop(t);
 }
@@ -794,14 +794,13 @@ static void on_out(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 		e->heard = uv_now(e->loop);
 		zb_framer_came(&e->framer, (size_t)n);
 	}
-	if (zb_framer_is_large(&e->framer))
-		touch(e); /* it is given back then */
 	if (e->framer.bom && !e->bom_said) {
 		e->bom_said = true;
 		tell_fault(e, "BOM dropped: the first frame was preceded by a "
 			      "UTF-8 byte-order mark");
 	}
 	pump(e);
+	zb_relax_after_read(&e->relax);
 }
 
 void zb_extension_pause(struct zb_extension *e, bool paused)
@@ -873,10 +872,11 @@ static void on_closed(uv_handle_t *h)
 static void close_all(struct zb_extension *e)
 {
 	uv_handle_t *all[] = {
-		(uv_handle_t *)&e->in,	       (uv_handle_t *)&e->out,
-		(uv_handle_t *)&e->err,	       (uv_handle_t *)&e->hello_timer,
-		(uv_handle_t *)&e->hold_timer, (uv_handle_t *)&e->flush_timer,
-		(uv_handle_t *)&e->end_timer,  (uv_handle_t *)&e->wake,
+		(uv_handle_t *)&e->in,		(uv_handle_t *)&e->out,
+		(uv_handle_t *)&e->err,		(uv_handle_t *)&e->hello_timer,
+		(uv_handle_t *)&e->hold_timer,	(uv_handle_t *)&e->flush_timer,
+		(uv_handle_t *)&e->end_timer,	(uv_handle_t *)&e->wake,
+		(uv_handle_t *)&e->relax.timer,
 	};
 
 	for (size_t i = 0; i < ZB_ARRAY_LEN(all); i++)
@@ -910,6 +910,9 @@ static void init_handles(struct zb_extension *e)
 		pipes[i]->data = e;
 		e->handles++;
 	}
+	zb_relax_init(&e->relax, e->loop, &e->framer, &e->pumping);
+	e->relax.timer.data = e;
+	e->handles++;
 	uv_async_init(e->loop, &e->wake, on_wake);
 	e->wake.data = e;
 	e->handles++;

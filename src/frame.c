@@ -61,12 +61,18 @@ size_t zb_framer_room(struct zb_framer *f, char **p)
 
 void zb_framer_came(struct zb_framer *f, size_t n)
 {
+	f->small = f->read == f->buf.len && n < ROOM;
 	zb_buf_grow(&f->buf, n);
 }
 
 bool zb_framer_is_large(const struct zb_framer *f)
 {
 	return f->buf.cap > KEEP;
+}
+
+bool zb_framer_is_past_large(const struct zb_framer *f)
+{
+	return zb_framer_is_large(f) && f->small && f->read == f->buf.len;
 }
 
 void zb_framer_relax(struct zb_framer *f)

@@ -20,6 +20,7 @@ struct zb_framer {
 	uint64_t lines;	  /* lines handed out or skipped, for messages */
 	bool started;	  /* first bytes seen (byte-order mark handling) */
 	bool bom;	  /* one was dropped at the very start */
+	bool small; /* the last read was, and nothing was held before it */
 };
 
 enum zb_line_kind {
@@ -58,5 +59,8 @@ void zb_framer_end(struct zb_framer *f, struct zb_line *out);
  * if no bytes are held. No line may be in use. */
 bool zb_framer_is_large(const struct zb_framer *f);
 void zb_framer_relax(struct zb_framer *f);
+/* Is that memory held for nothing: did a small read, by zb_framer_room(), come
+ * and go as a whole since? */
+bool zb_framer_is_past_large(const struct zb_framer *f);
 
 #endif

@@ -21,7 +21,6 @@
 #define QUEUE_HIGH ((size_t)1 << 20)
 #define QUEUE_KEEP ((size_t)256 << 10)
 #define READ_MAX   (1u << 20)
-#define RELAX_MS   2000 /* how long the memory of a large line is kept */
 
 /* ---- in ---- */
 
@@ -31,7 +30,7 @@ static void end(struct zb_wrap_in *in)
 		return;
 	in->ended = true;
 	uv_timer_stop(&in->stalled);
-	uv_timer_stop(&in->relax);
+	uv_timer_stop(&in->relax.timer);
 	in->end(in->ctx);
 }
 
@@ -46,14 +45,6 @@ static void on_stalled(uv_timer_t *t)
 	p.fd = fd;
 	if (poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR))
 		end(in);
-}
-
-static void on_relax(uv_timer_t *t)
-{
-	struct zb_wrap_in *in = t->data;
-
-	if (!in->pumping)
-		zb_framer_relax(&in->framer);
 }
 
 static void alloc_room(uv_handle_t *h, size_t hint, uv_buf_t *b)
@@ -82,10 +73,8 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 	} else {
 		zb_framer_came(&in->framer, (size_t)n);
 	}
-	if (zb_framer_is_large(&in->framer) &&
-	    !uv_is_active((uv_handle_t *)&in->relax))
-		uv_timer_start(&in->relax, on_relax, RELAX_MS, 0);
 	pump(in);
+	zb_relax_after_read(&in->relax);
 }
 
 static void set_reading(struct zb_wrap_in *in)
@@ -177,10 +166,9 @@ int zb_wrap_in_open(struct zb_wrap_in *in, uv_loop_t *loop, int fd,
 	zb_framer_init(&in->framer, ZB_WRAP_LINE_MAX);
 	uv_pipe_init(loop, &in->pipe, 0);
 	uv_timer_init(loop, &in->stalled);
-	uv_timer_init(loop, &in->relax);
+	zb_relax_init(&in->relax, loop, &in->framer, &in->pumping);
 	in->pipe.data = in;
 	in->stalled.data = in;
-	in->relax.data = in;
 	if (uv_guess_handle(fd) != UV_NAMED_PIPE)
 		fd = copied(fd);
 	if (fd < 0 || uv_pipe_open(&in->pipe, fd))
@@ -207,7 +195,7 @@ void zb_wrap_in_close(struct zb_wrap_in *in)
 	in->closed = true;
 	uv_close((uv_handle_t *)&in->pipe, NULL);
 	uv_close((uv_handle_t *)&in->stalled, NULL);
-	uv_close((uv_handle_t *)&in->relax, NULL);
+	uv_close((uv_handle_t *)&in->relax.timer, NULL);
 }
 
 /* ---- out ---- */

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "frame.h"
+#include "relax.h"
 
 #include <uv.h>
 
@@ -22,7 +23,8 @@ struct zb_wrap_in {
 	void *ctx;
 
 	uv_pipe_t pipe;
-	uv_timer_t stalled, relax;
+	uv_timer_t stalled;
+	struct zb_relax relax;
 	struct zb_framer framer;
 	bool reading, paused, eof, ended, pumping, closed;
 };

@@ -240,10 +240,28 @@ static void room_is_as_good_as_feed(void **state)
 	assert_true(zb_framer_is_large(&f));
 	zb_framer_end(&f, &l);
 	assert_int_equal(l.len, 10);
+	assert_false(zb_framer_is_past_large(&f)); /* it has only just gone */
+	zb_framer_room(&f, &room);
+	memcpy(room, "a\nb", 3);
+	zb_framer_came(&f, 3);
+	expect(&f, ZB_LINE_FRAME, "a", 1, 4);
+	expect(&f, ZB_LINE_NONE, "", 0, 0);
+	assert_false(zb_framer_is_past_large(&f)); /* something is held */
+	zb_framer_room(&f, &room);
+	memcpy(room, "\n", 1);
+	zb_framer_came(&f, 1);
+	expect(&f, ZB_LINE_FRAME, "b", 1, 5);
+	assert_false(zb_framer_is_past_large(&f)); /* did not come as a whole */
+	zb_framer_room(&f, &room);
+	memcpy(room, "c\n", 2);
+	zb_framer_came(&f, 2);
+	expect(&f, ZB_LINE_FRAME, "c", 1, 6);
+	assert_true(zb_framer_is_past_large(&f));
 	zb_framer_relax(&f);
 	assert_false(zb_framer_is_large(&f));
 	feed(&f, "again\n");
-	expect(&f, ZB_LINE_FRAME, "again", 5, 4);
+	assert_false(zb_framer_is_past_large(&f));
+	expect(&f, ZB_LINE_FRAME, "again", 5, 7);
 	free(s);
 	zb_framer_done(&f);
 }
