@@ -312,10 +312,7 @@ static const char *state_word(enum zb_reg_state s)
 static void member(struct zb_buf *out, const char *key, const char *value)
 {
 	zb_buf_addf(out, "%s\"%s\":", out->len > 1 ? "," : "", key);
-	if (value)
-		zb_json_quote(out, value, strlen(value));
-	else
-		zb_buf_adds(out, "null");
+	zb_json_quote_or_null(out, value);
 }
 
 static void put_object(struct console *c, size_t m, const char *type,

@@ -163,25 +163,17 @@ static void print_text(struct zb_buf *out, const struct zb_diagnosis *d,
 
 /* ---- JSON ---- */
 
-static void quoted(struct zb_buf *out, const char *s)
-{
-	if (s)
-		zb_json_quote(out, s, strlen(s));
-	else
-		zb_buf_adds(out, "null");
-}
-
 static void member(struct zb_buf *out, const char *key, const char *value)
 {
 	zb_buf_addf(out, ",\"%s\":", key);
-	quoted(out, value);
+	zb_json_quote_or_null(out, value);
 }
 
 static void json_items(struct zb_buf *out, const struct zb_strv *l, bool *any)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		zb_buf_adds(out, *any ? "," : "");
-		quoted(out, l->v[i]);
+		zb_json_quote_or_null(out, l->v[i]);
 		*any = true;
 	}
 }
@@ -205,7 +197,7 @@ static void json_names(struct zb_buf *out, const char *key,
 	zb_buf_addf(out, ",\"%s\":[", key);
 	for (size_t i = 0; i < n; i++) {
 		zb_buf_adds(out, i ? ",{\"name\":" : "{\"name\":");
-		quoted(out, v[i].name);
+		zb_json_quote_or_null(out, v[i].name);
 		member(out, "state", v[i].state);
 		member(out, "by", v[i].by);
 		zb_buf_addc(out, '}');
@@ -218,7 +210,7 @@ static void json_requested(struct zb_buf *out, const struct zb_wishes *w)
 	zb_buf_adds(out, ",\"requested_not_granted\":[");
 	for (size_t i = 0; i < w->n; i++) {
 		zb_buf_adds(out, i ? ",{\"key\":" : "{\"key\":");
-		quoted(out, w->v[i].key);
+		zb_json_quote_or_null(out, w->v[i].key);
 		member(out, "value", w->v[i].value);
 		zb_buf_addc(out, '}');
 	}
@@ -230,7 +222,7 @@ static void json_rules(struct zb_buf *out, const struct zb_patient *p)
 	zb_buf_adds(out, ",\"enforced_by\":[");
 	for (size_t i = 0; i < p->n_rules; i++) {
 		zb_buf_adds(out, i ? ",{\"rule\":" : "{\"rule\":");
-		quoted(out, p->rules[i].rule);
+		zb_json_quote_or_null(out, p->rules[i].rule);
 		member(out, "by", p->rules[i].by);
 		zb_buf_addc(out, '}');
 	}
@@ -269,7 +261,7 @@ static void json_host(struct zb_buf *out, const struct zb_diagnosis *d)
 		    d->host_error ? "false" : "true");
 	for (size_t i = 0; i < d->host.n_missing; i++) {
 		zb_buf_adds(out, i ? ",{\"what\":" : "{\"what\":");
-		quoted(out, d->host.missing[i].what);
+		zb_json_quote_or_null(out, d->host.missing[i].what);
 		member(out, "why", d->host.missing[i].why);
 		member(out, "remedy", d->host.missing[i].remedy);
 		zb_buf_addc(out, '}');

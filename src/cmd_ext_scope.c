@@ -37,18 +37,10 @@ static void view_done(struct view *v)
 	zb_question_done(&v->q);
 }
 
-static void quoted(struct zb_buf *out, const char *s)
-{
-	if (s)
-		zb_json_quote(out, s, strlen(s));
-	else
-		zb_buf_adds(out, "null");
-}
-
 static void member(struct zb_buf *out, const char *key, const char *value)
 {
 	zb_buf_addf(out, ",\"%s\":", key);
-	quoted(out, value);
+	zb_json_quote_or_null(out, value);
 }
 
 /* ---- the file ------------------------------------------------------------ */
@@ -83,7 +75,7 @@ static int print_file(const struct view *v, bool json, struct zb_buf *out,
 				    text.len, NULL, err);
 		zb_scope_done(&s);
 		zb_buf_adds(out, "{\"v\":1,\"name\":");
-		quoted(out, v->q.name);
+		zb_json_quote_or_null(out, v->q.name);
 		member(out, "file", path);
 		zb_buf_adds(out, ",\"scope\":");
 		zb_buf_add(out, zb_buf_str(&text), text.len);
@@ -198,7 +190,7 @@ static void json_rules(const struct view *v, struct zb_buf *out)
 		const struct zb_rule_status *r = &v->rules[i];
 
 		zb_buf_adds(out, i ? ",{\"rule\":" : "{\"rule\":");
-		quoted(out, r->rule);
+		zb_json_quote_or_null(out, r->rule);
 		member(out, "how", zb_enforced_name(r->how));
 		member(out, "by", r->by);
 		zb_buf_adds(out, ",\"origin\":");
@@ -215,7 +207,7 @@ static void json_list(struct zb_buf *out, const char *key,
 	zb_buf_addf(out, ",\"%s\":[", key);
 	for (size_t i = 0; i < l->n; i++) {
 		zb_buf_adds(out, i ? "," : "");
-		quoted(out, l->v[i]);
+		zb_json_quote_or_null(out, l->v[i]);
 	}
 	zb_buf_addc(out, ']');
 }
@@ -228,7 +220,7 @@ static void json_places(const struct zb_plan *p, struct zb_buf *out)
 		char rights[ZB_RIGHTS_TEXT];
 
 		zb_buf_adds(out, i ? ",{\"path\":" : "{\"path\":");
-		quoted(out, place->path);
+		zb_json_quote_or_null(out, place->path);
 		member(out, "kind", zb_place_kind_name(place->kind));
 		member(out, "rights", zb_rights_text(place->rights, rights));
 		if (place->source && strcmp(place->source, place->path) != 0)
@@ -255,7 +247,7 @@ static void json_env(const struct zb_plan *p, struct zb_buf *out)
 	zb_buf_adds(out, ",\"env\":[");
 	for (size_t i = 0; i < p->n_env; i++) {
 		zb_buf_adds(out, i ? ",{\"name\":" : "{\"name\":");
-		quoted(out, p->env[i].name);
+		zb_json_quote_or_null(out, p->env[i].name);
 		if (zb_env_is_set(&p->env[i]))
 			member(out, "value", p->env[i].value);
 		zb_buf_adds(out, ",\"origin\":");
@@ -270,7 +262,7 @@ static void print_json(const struct view *v, struct zb_buf *out)
 	const struct zb_plan *p = &v->q.prep.plan;
 
 	zb_buf_adds(out, "{\"v\":1,\"name\":");
-	quoted(out, p->name);
+	zb_json_quote_or_null(out, p->name);
 	member(out, "policy", v->q.prep.policy);
 	member(out, "project", p->project);
 	member(out, "state", p->state_beside ? "beside" : "apart");

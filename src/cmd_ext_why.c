@@ -569,10 +569,7 @@ static void print_text(const struct why *w, struct zb_buf *out)
 static void member(struct zb_buf *out, const char *key, const char *value)
 {
 	zb_buf_addf(out, ",\"%s\":", key);
-	if (value)
-		zb_json_quote(out, value, strlen(value));
-	else
-		zb_buf_adds(out, "null");
+	zb_json_quote_or_null(out, value);
 }
 
 static void print_json(const struct why *w, struct zb_buf *out)

@@ -117,10 +117,7 @@ static const char *state_of(const struct zb_host_entry *e,
 static void add_string(struct zb_buf *out, const char *key, const char *value)
 {
 	zb_buf_addf(out, "\"%s\":", key);
-	if (value)
-		zb_json_quote(out, value, strlen(value));
-	else
-		zb_buf_adds(out, "null");
+	zb_json_quote_or_null(out, value);
 }
 
 /* Under what @e will start, while nothing of it is prepared: what a project

@@ -440,10 +440,7 @@ int zb_discover_installed(const struct zb_found_list *l, const char *name,
 static void member(struct zb_buf *out, const char *key, const char *value)
 {
 	zb_buf_addf(out, "\"%s\":", key);
-	if (value)
-		zb_json_quote(out, value, strlen(value));
-	else
-		zb_buf_adds(out, "null");
+	zb_json_quote_or_null(out, value);
 	zb_buf_addc(out, ',');
 }
 
@@ -463,10 +460,7 @@ int zb_found_json(const struct zb_found *f, struct zb_buf *out)
 	zb_buf_addf(out, "\"wrapped\":%s,", f->wrapped ? "true" : "false");
 	member(out, "policy", f->policy);
 	zb_buf_adds(out, "\"problem\":");
-	if (problem)
-		zb_json_quote(out, problem, strlen(problem));
-	else
-		zb_buf_adds(out, "null");
+	zb_json_quote_or_null(out, problem);
 	return out->failed ? ZB_ELIMIT : 0;
 }
 

@@ -344,14 +344,6 @@ void zb_api_request_done(struct zb_api_request *q)
 
 /* ---- writing ---- */
 
-static void quote(struct zb_buf *out, const char *s)
-{
-	if (s)
-		zb_json_quote(out, s, strlen(s));
-	else
-		zb_buf_adds(out, "null");
-}
-
 static int close_line(struct zb_buf *out)
 {
 	zb_buf_addc(out, '}');
@@ -363,7 +355,7 @@ static void head(struct zb_buf *out, const char *id, const char *command)
 	zb_buf_adds(out, "{\"type\":\"response\",\"id\":");
 	zb_buf_adds(out, id ? id : "null");
 	zb_buf_adds(out, ",\"command\":");
-	quote(out, command);
+	zb_json_quote_or_null(out, command);
 }
 
 int zb_api_success(struct zb_buf *out, const char *id, const char *command,
@@ -396,7 +388,7 @@ int zb_api_failure(struct zb_buf *out, const char *id, const char *command,
 {
 	head(out, id, command);
 	zb_buf_adds(out, ",\"success\":false,\"error\":");
-	quote(out, text);
+	zb_json_quote_or_null(out, text);
 	zb_buf_addf(out, ",\"code\":\"%s\"", zb_api_code_name(code));
 	return close_line(out);
 }
@@ -407,7 +399,7 @@ int zb_api_event(struct zb_buf *out, const char *type, const char *extension,
 	size_t n = strlen(rest);
 
 	zb_buf_addf(out, "{\"type\":\"%s\",\"extension\":", type);
-	quote(out, extension);
+	zb_json_quote_or_null(out, extension);
 	if (n > 2) {
 		zb_buf_addc(out, ',');
 		zb_buf_add(out, rest + 1, n - 2);
@@ -429,7 +421,7 @@ static bool one_text(struct zb_buf *rest, const struct zb_json *j,
 	if (!s)
 		return false;
 	zb_buf_addf(rest, "{\"%s\":", as);
-	quote(rest, s);
+	zb_json_quote_or_null(rest, s);
 	zb_buf_addc(rest, '}');
 	return true;
 }
@@ -450,7 +442,7 @@ static bool panel(struct zb_buf *rest, const struct zb_json *j, const char *key)
 	       !zb_frame_rest(&body, j->text + t->start, t->end - t->start);
 	if (good) {
 		zb_buf_adds(rest, "{\"panel_id\":");
-		quote(rest, id);
+		zb_json_quote_or_null(rest, id);
 		if (body.len > 2) {
 			zb_buf_addc(rest, ',');
 			zb_buf_add(rest, body.data + 1, body.len - 1);

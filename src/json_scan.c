@@ -1140,3 +1140,8 @@ int zb_json_quote(struct zb_buf *out, const char *s, size_t n)
 		zb_buf_add(out, s + from, n - from);
 	return zb_buf_addc(out, '"');
 }
+
+int zb_json_quote_or_null(struct zb_buf *out, const char *s)
+{
+	return s ? zb_json_quote(out, s, strlen(s)) : zb_buf_adds(out, "null");
+}

@@ -125,5 +125,7 @@ bool zb_json_int(const struct zb_json *j, uint32_t i, int64_t *out);
 /* Append @s as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD; what
  * zb_is_hazard() names is written as \u, so that the text is safe to show. */
 int zb_json_quote(struct zb_buf *out, const char *s, size_t n);
+/* The same of a string of C, or null for NULL. */
+int zb_json_quote_or_null(struct zb_buf *out, const char *s);
 
 #endif

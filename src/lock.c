@@ -501,10 +501,7 @@ int zb_lock_make_whole(struct zb_lock *out, const char *dir,
 static void add_member(struct zb_buf *b, const char *key, const char *value)
 {
 	zb_buf_addf(b, "  \"%s\": ", key);
-	if (value)
-		zb_json_quote(b, value, strlen(value));
-	else
-		zb_buf_adds(b, "null");
+	zb_json_quote_or_null(b, value);
 	zb_buf_adds(b, ",\n");
 }
 
