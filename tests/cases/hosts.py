@@ -257,18 +257,18 @@ while i < len(given):
 def b07(w):
     w.write("real/1.2/f", "hi")
     os.symlink("1.2", w.path("real/latest"))
-    os.symlink(w.path("real"), w.project + "/linked")
+    os.symlink(w.path("real"), w.path("linked"))
     w.mkext("dst", '''
         hello("dst", "tools"); tool("t"); ready()
         serve(tool_call=lambda f: text(f["id"], open(f["args"]["p"]).read()))
     ''')
     put_first(w, "newer", BETWEEN % (PYTHON, "0.12.0", w.path("used"), LINKS))
     names = [w.path("real/latest/f"), w.path("real/1.2/f"),
-             w.project + "/linked/latest/f"]
+             w.path("linked/latest/f")]
     c = w.console("./dst", [call("t", p=p) for p in names], "--scope",
                   w.scope("dst", {"fs": {"read": [
                       w.path("real/latest"), "${project}",
-                      "${project}/linked/latest"]}}))
+                      w.path("linked/latest")]}}))
     w.equal(c.rc, 0, "it starts", c)
     w.equal([c.result(n=i) for i in range(3)], ["hi"] * 3, "all spellings", c)
     # The check itself works: a plan that did it would not start.

@@ -511,7 +511,7 @@ def stopped(w):
         w.check(t.until(lambda: open("/proc/%d/stat" % t.p.pid).read()
                         .rpartition(")")[2].split()[0] == "T"), "stopped")
         w.equal(t.modes(), t.before, "with the shell's modes")
-        w.check(not t.screen.alternate, "and screen")
+        w.check(t.until(lambda: not t.screen.alternate), "and screen")
         t.p.send_signal(signal.SIGCONT)
         if panel:
             t.until(lambda: t.screen.alternate)
