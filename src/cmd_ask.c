@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "cmd.h"
+#include "cmd_long.h"
 #include "reach.h"
 #include "scope.h"
 #include "text.h"
@@ -141,9 +142,10 @@ void zb_cmd_may(const struct zb_store *store, const char *name, const char *key,
 
 bool zb_cmd_yes(const char *question)
 {
-	char answer[16] = "";
+	zb_auto(free) char *answer = NULL;
+	size_t size = 0;
 
 	zb_cmd_say("%s [y/N]", question);
-	return fgets(answer, sizeof(answer), stdin) &&
+	return zb_cmd_await_input() && getline(&answer, &size, stdin) > 0 &&
 	       (answer[0] == 'y' || answer[0] == 'Y');
 }

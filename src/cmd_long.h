@@ -12,6 +12,10 @@
 extern volatile sig_atomic_t zb_cmd_stopped;
 /* From now on. One that is ignored stays so: nohup, and jobs of a script. */
 void zb_cmd_stop_on_signals(void);
+/* Wait until standard input can be read, or has ended. Return: false if a
+ * signal asked for the end, be it just before: plain read(2) would then wait
+ * for ever. */
+bool zb_cmd_await_input(void);
 
 /* A line on stderr that overwrites itself, once it takes over a second. */
 struct zb_cmd_progress {

@@ -5,6 +5,7 @@ does not need; what zot, git and editors run stays closed to each of them."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -176,11 +177,19 @@ def vim(w, s):
     w.equal(s.host("f"), "y\n", "the host has it")
 
 
+# The job server of make 4.4 and later is a FIFO in /tmp. HOME lies below /tmp in
+# these tests, so the broker serves /tmp, and there no FIFO is opened.
+MAKE = "make -j2"
+if shutil.which("make") and "jobserver-style" in subprocess.run(
+        ["make", "--help"], capture_output=True, text=True).stdout:
+    MAKE += " --jobserver-style=pipe"
+
+
 @program("make and a compiler", ["make", "gcc"],
          ("mkdir src; for i in $(seq 20); do "
           "echo \"int f$i(void) { return $i; }\" > src/f$i.c; done; "
           "echo 'int main(void) { return 0; }' > src/main.c", ""),
-         ("make -j2", "ar rc"), ("make", "up to date"),
+         (MAKE, "ar rc"), ("make", "up to date"),
          ("make clean; ls", "Makefile"),
          Makefile="O = $(patsubst %.c,%.o,$(wildcard src/*.c))\n"
                   "prog: lib.a src/main.o\n\tgcc -o $@ src/main.o lib.a\n"
@@ -194,9 +203,9 @@ def build(w, s):
 
 @program("a build of two thousand files", ["make"],
          ("mkdir in && for i in $(seq 1000); do echo $i > in/$i; done", ""),
-         ("make -s -j2 && ls out | wc -l", "^1000\n"),
+         (MAKE + " -s && ls out | wc -l", "^1000\n"),
          ("make -s -q && echo up to date", "up to date"),
-         ("cat out/* | sha256sum; rm -r out && make -s -j2 && "
+         ("cat out/* | sha256sum; rm -r out && " + MAKE + " -s && "
           "cat out/* | sha256sum; ls out | wc -l", r"^(\w+)  -\n\1  -\n1000\n"),
          Makefile="all: $(patsubst in/%,out/%,$(wildcard in/*))\n"
                   "out/%: in/% | out\n"
