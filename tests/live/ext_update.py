@@ -149,6 +149,19 @@ def question(w):
         w.zotbox("ext", "remove", "qu", "-y")
 
 
+@test("Ctrl-C at any moment of the question", needs="sandbox", seconds=120)
+def heard(w):
+    """It may come after the question is shown and before the answer is waited
+    for: about one in sixty does."""
+    version(w, "qu", "one")
+    w.install("qu")
+    version(w, "qu", "two", files={"permissions.json": json.dumps(
+        {"zotbox": 1, "env": {"pass": ["NEW"]}})})
+    got = [on_terminal(w, ["ext", "update", "qu"], b"\x03", seconds=5)[0]
+           for _ in range(120)]
+    w.equal(got, [130] * 120, "ended each time")
+
+
 @test("from git, with a ref", needs=("git", "sandbox"), seconds=120)
 def from_git(w):
     version(w, "gi", "one")
