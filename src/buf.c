@@ -13,14 +13,6 @@ void zb_buf_done(struct zb_buf *b)
 	*b = (struct zb_buf){0};
 }
 
-void zb_buf_clear(struct zb_buf *b)
-{
-	b->len = 0;
-	b->failed = false;
-	if (b->data)
-		b->data[0] = '\0';
-}
-
 /* Make room for @n more bytes and the NUL behind them. */
 static int reserve(struct zb_buf *b, size_t n)
 {
@@ -117,11 +109,6 @@ void zb_buf_consume(struct zb_buf *b, size_t n)
 		return;
 	memmove(b->data, b->data + n, b->len - n + 1);
 	b->len -= n;
-}
-
-const char *zb_buf_str(const struct zb_buf *b)
-{
-	return b->data ? b->data : "";
 }
 
 char *zb_buf_steal(struct zb_buf *b)

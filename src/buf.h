@@ -28,7 +28,14 @@ struct zb_buf {
 /* Free what @b holds and zero it; NULL and never-used are fine. */
 void zb_buf_done(struct zb_buf *b);
 /* Empty it, keep its memory and maximum, clear @failed. */
-void zb_buf_clear(struct zb_buf *b);
+static inline void zb_buf_clear(struct zb_buf *b)
+{
+	b->len = 0;
+	b->failed = false;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
 /* Append @n bytes of @p / a string / one byte / formatted text.
  * Return: 0, or ZB_ELIMIT (then @failed is set). */
 int zb_buf_add(struct zb_buf *b, const void *p, size_t n);
@@ -44,7 +51,11 @@ void zb_buf_grow(struct zb_buf *b, size_t n);
 /* Drop the first @n bytes (at most @len). */
 void zb_buf_consume(struct zb_buf *b, size_t n);
 /* The text, never NULL ("" when empty). Valid until the next change. */
-const char *zb_buf_str(const struct zb_buf *b);
+static inline const char *zb_buf_str(const struct zb_buf *b)
+{
+	return b->data ? b->data : "";
+}
+
 /* Hand the text over as a heap string (never NULL unless out of memory or
  * @failed); @b is empty afterwards. */
 char *zb_buf_steal(struct zb_buf *b);

@@ -622,18 +622,15 @@ static inline const char *scan_key(struct scan *sc, const char *p)
 
 /* ---- values ---- */
 
-/* Index the value that lies from @p to @q (NULL: not known yet). *@tok:
- * ZB_JSON_NONE if it lies below the index. Return: false: noted. */
-static inline bool add_token(struct scan *sc, enum zb_json_type type,
-			     const char *p, const char *q, uint32_t *tok)
+/* Index the value that lies from @p to @q (NULL: not known yet), as *@tok. It
+ * must not lie below the index. Return: false: noted. */
+static bool add_token(struct scan *sc, enum zb_json_type type, const char *p,
+		      const char *q, uint32_t *tok)
 {
 	struct zb_json *j = sc->j;
 	struct zb_json_level *l = sc->depth ? &j->level[sc->depth - 1] : NULL;
 	struct zb_json_tok *t;
 
-	*tok = ZB_JSON_NONE;
-	if (sc->depth > sc->index_depth)
-		return true;
 	if (unlikely(j->n >= sc->max_tokens))
 		return bad(sc, ZB_JSON_TOO_MANY, p,
 			   "more than %zu values in one text",
@@ -653,6 +650,7 @@ static inline bool add_token(struct scan *sc, enum zb_json_type type,
 	t->size = 0;
 	t->hash = sc->key_hash;
 	t->depth = (uint16_t)sc->depth;
+	t->note = 0;
 	t->escaped = false;
 	t->key_escaped = sc->key_escaped;
 	if (l) {
@@ -710,15 +708,15 @@ static inline const char *word_end(struct scan *sc, const char *p,
 static const char *scan_scalar(struct scan *sc, const char *p, char c)
 {
 	enum zb_json_type type = ZB_JSON_NUMBER;
+	bool indexed = sc->depth <= sc->index_depth;
 	bool escaped = false, plain;
 	uint32_t tok;
 	const char *q;
 
 	if (c == '"') {
 		type = ZB_JSON_STRING;
-		q = scan_string(sc, p,
-				sc->depth <= sc->index_depth && !sc->nul_ok,
-				&plain, &escaped);
+		q = scan_string(sc, p, indexed && !sc->nul_ok, &plain,
+				&escaped);
 	} else if (c == '-' || (c >= '0' && c <= '9')) {
 		q = number_end(sc, p);
 	} else if (c == 't') {
@@ -731,17 +729,18 @@ static const char *scan_scalar(struct scan *sc, const char *p, char c)
 		type = ZB_JSON_NULL;
 		q = word_end(sc, p, "null", 4);
 	}
-	if (unlikely(!q || !add_token(sc, type, p, q, &tok)))
+	if (!indexed || unlikely(!q))
+		return q;
+	if (unlikely(!add_token(sc, type, p, q, &tok)))
 		return NULL;
-	if (escaped && tok != ZB_JSON_NONE)
-		sc->j->tok[tok].escaped = true;
+	sc->j->tok[tok].escaped = escaped;
 	return q;
 }
 
 static const char *open_bracket(struct scan *sc, const char *p, bool object)
 {
 	struct zb_json *j = sc->j;
-	uint32_t tok;
+	uint32_t tok = ZB_JSON_NONE;
 
 	if (sc->depth >= sc->max_depth)
 		return bad(sc, ZB_JSON_DEPTH, p, "nested more than %zu deep",
@@ -750,7 +749,8 @@ static const char *open_bracket(struct scan *sc, const char *p, bool object)
 	    !grow((void **)&j->level, &j->level_cap, sc->depth,
 		  sizeof(*j->level)))
 		return no_memory(sc);
-	if (!add_token(sc, object ? ZB_JSON_OBJECT : ZB_JSON_ARRAY, p, NULL,
+	if (sc->depth <= sc->index_depth &&
+	    !add_token(sc, object ? ZB_JSON_OBJECT : ZB_JSON_ARRAY, p, NULL,
 		       &tok))
 		return NULL;
 	j->level[sc->depth++] = (struct zb_json_level){
@@ -893,23 +893,10 @@ void zb_json_done(struct zb_json *j)
 
 /* ---- reading the index ---- */
 
-uint32_t zb_json_first(const struct zb_json *j, uint32_t i)
+static bool escaped_is(struct body b, const char *s, size_t n)
 {
-	return i < j->n && j->tok[i].size ? i + 1 : ZB_JSON_NONE;
-}
-
-uint32_t zb_json_next(const struct zb_json *j, uint32_t i)
-{
-	return i < j->n ? j->tok[i].next : ZB_JSON_NONE;
-}
-
-static bool body_is(struct body b, bool escaped, const char *s)
-{
-	size_t n = strlen(s);
 	uint32_t ca, cb;
 
-	if (!escaped)
-		return (size_t)(b.end - b.p) == n && !memcmp(b.p, s, n);
 	while (next_cp(&b, &ca)) {
 		unsigned used = n ? zb_utf8_step(s, n, &cb) : 0;
 
@@ -919,6 +906,13 @@ static bool body_is(struct body b, bool escaped, const char *s)
 		n -= used;
 	}
 	return !n;
+}
+
+static inline bool body_is(struct body b, bool escaped, const char *s, size_t n)
+{
+	if (unlikely(escaped))
+		return escaped_is(b, s, n);
+	return (size_t)(b.end - b.p) == n && !memcmp(b.p, s, n);
 }
 
 static bool string_body(const struct zb_json *j, uint32_t i, struct body *b)
@@ -934,22 +928,25 @@ bool zb_json_is(const struct zb_json *j, uint32_t i, const char *s)
 {
 	struct body b;
 
-	return string_body(j, i, &b) && body_is(b, j->tok[i].escaped, s);
+	return string_body(j, i, &b) &&
+	       body_is(b, j->tok[i].escaped, s, strlen(s));
 }
 
 bool zb_json_key_is(const struct zb_json *j, uint32_t i, const char *s)
 {
 	return i < j->n && j->tok[i].key_end &&
-	       body_is(key_body(j, i), j->tok[i].key_escaped, s);
+	       body_is(key_body(j, i), j->tok[i].key_escaped, s, strlen(s));
 }
 
 uint32_t zb_json_get(const struct zb_json *j, uint32_t obj, const char *key)
 {
+	size_t n = strlen(key);
+
 	if (obj >= j->n || j->tok[obj].type != ZB_JSON_OBJECT)
 		return ZB_JSON_NONE;
 	for (uint32_t i = zb_json_first(j, obj); i != ZB_JSON_NONE;
 	     i = j->tok[i].next)
-		if (zb_json_key_is(j, i, key))
+		if (body_is(key_body(j, i), j->tok[i].key_escaped, key, n))
 			return i;
 	return ZB_JSON_NONE;
 }

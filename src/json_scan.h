@@ -37,6 +37,7 @@ struct zb_json_tok {
 	uint32_t size;	 /* indexed children */
 	uint32_t hash;	 /* of the folded key; the scanner's own */
 	uint16_t depth;	 /* root 0 */
+	uint16_t note;	 /* the reader's own; 0 at first */
 	bool escaped;	 /* a string with a backslash in it */
 	bool key_escaped;
 };
@@ -108,8 +109,16 @@ void zb_json_position(const char *text, size_t len, size_t offset,
  * ZB_JSON_NONE. */
 uint32_t zb_json_get(const struct zb_json *j, uint32_t obj, const char *key);
 /* First child / next sibling, or ZB_JSON_NONE. */
-uint32_t zb_json_first(const struct zb_json *j, uint32_t i);
-uint32_t zb_json_next(const struct zb_json *j, uint32_t i);
+static inline uint32_t zb_json_first(const struct zb_json *j, uint32_t i)
+{
+	return i < j->n && j->tok[i].size ? i + 1 : ZB_JSON_NONE;
+}
+
+static inline uint32_t zb_json_next(const struct zb_json *j, uint32_t i)
+{
+	return i < j->n ? j->tok[i].next : ZB_JSON_NONE;
+}
+
 /* Append the unescaped text of string token @i, or of its key. */
 int zb_json_string(const struct zb_json *j, uint32_t i, struct zb_buf *out);
 int zb_json_key(const struct zb_json *j, uint32_t i, struct zb_buf *out);

@@ -167,8 +167,8 @@ void zb_med_refuse(struct zb_mediator *m, const struct zb_med_refusal *r)
 
 /* ---- verbs ---- */
 
-static bool verb_granted(const struct zb_mediator *m, enum zb_verb v,
-			 const char *name)
+bool zb_med_granted(const struct zb_mediator *m, enum zb_verb v,
+		    const char *name)
 {
 	const struct zb_switch *sw = &m->plan->scope.verbs[v];
 
@@ -185,7 +185,7 @@ bool zb_med_verb(struct zb_mediator *m, enum zb_verb v, const char *name,
 	zb_auto(free) char *key = NULL;
 	struct zb_med_text t;
 
-	if (verb_granted(m, v, name))
+	if (zb_med_granted(m, v, name))
 		return true;
 	key = zb_strf("protocol.%s", zb_verb_name(v));
 	if (!sw->set || !file)
@@ -434,6 +434,9 @@ void zb_mediator_free(struct zb_mediator *m)
 	zb_buf_done(&m->clean);
 	zb_buf_done(&m->key);
 	zb_buf_done(&m->quoted);
+	zb_buf_done(&m->id);
+	zb_buf_done(&m->name);
+	zb_buf_done(&m->event);
 	free(m);
 }
 
@@ -465,6 +468,9 @@ static int end(struct zb_mediator *m)
 	shrink_buf(&m->clean);
 	shrink_buf(&m->quoted);
 	shrink_buf(&m->key);
+	shrink_buf(&m->id);
+	shrink_buf(&m->name);
+	shrink_buf(&m->event);
 	if (m->splice.cap > 1024 || m->splice.bytes.cap > 65536)
 		zb_splice_done(&m->splice);
 	m->out = NULL;
@@ -541,15 +547,14 @@ static bool scan(struct zb_mediator *m)
 		.max_tokens = 4096,
 		.nul_ok = true,
 	};
-	struct zb_json_fault fault;
 	uint32_t type;
 	int rc;
 
-	rc = zb_json_scan(&m->json, m->line, m->len, &limits, &fault);
+	rc = zb_json_scan(&m->json, m->line, m->len, &limits, &m->fault);
 	if (rc == ZB_ELIMIT)
 		m->oom = true;
 	else if (rc)
-		not_json(m, &fault);
+		not_json(m, &m->fault);
 	if (rc)
 		return false;
 	if (m->json.tok[0].type != ZB_JSON_OBJECT) {

@@ -116,7 +116,7 @@ static void on_open_panel(struct zb_mediator *m, struct zb_view *v)
 	zb_auto(free) char *id = NULL;
 	struct zb_part panel;
 
-	if (!v->bad[0] && (!zb_med_nested(m, v, "panel", &panel) ||
+	if (!v->bad[0] && (!zb_med_nested(v, "panel", &panel) ||
 			   !zb_med_plain_id(m, &panel, "id", &id)))
 		zb_med_note_bad(v, "no \"panel\" with an \"id\"");
 	if (v->bad[0] || !id) {
@@ -337,6 +337,12 @@ static bool is_solicited(const struct zb_mediator *m,
 	       (row->id == ZB_FRAME_READY && !m->ready);
 }
 
+static bool is_registration(const struct zb_frame_row *row)
+{
+	return row->id == ZB_FRAME_REGISTER_COMMAND ||
+	       row->id == ZB_FRAME_REGISTER_TOOL;
+}
+
 /* Is this a registration whose name must be on a list, and has it a name that
  * could be? (If not, the handler refuses it for that.) */
 static bool asked_by_name(const struct zb_mediator *m,
@@ -361,7 +367,8 @@ static bool verb_allows(struct zb_mediator *m, const struct zb_view *v)
 	const char *name = NULL;
 	bool valid = false;
 
-	if (handler_asks(row->verb))
+	if (handler_asks(row->verb) ||
+	    (!is_registration(row) && zb_med_granted(m, row->verb, NULL)))
 		return true;
 	asked_of(m, v);
 	if (asked_by_name(m, row, &valid)) {

@@ -27,6 +27,18 @@ struct place {
 	size_t base;
 };
 
+/* The note at the token of a member that map_fields() saw. A key that it never
+ * saw has none, and is cut as one that is not known. */
+enum {
+	NOTE_FIELD = 0x7f, /* index of its field, and 1 */
+	NOTE_CUT = 0x80,   /* the field goes */
+};
+
+static int noted_field(const struct zb_json_tok *t)
+{
+	return (t->note & NOTE_FIELD) - 1;
+}
+
 static struct place place_of(const struct zb_part *p, unsigned field)
 {
 	uint32_t tok = p->tok[field];
@@ -138,6 +150,12 @@ static bool one_of(const struct zb_json *j, uint32_t i,
 	return false;
 }
 
+static void cut_field(struct zb_part *p, unsigned field)
+{
+	p->cut |= 1u << field;
+	p->json->tok[p->tok[field]].note |= NOTE_CUT;
+}
+
 /* A value outside a field's enumeration: the field goes; said once. */
 static void loose_value(struct zb_mediator *m, struct zb_part *p,
 			unsigned field)
@@ -148,7 +166,7 @@ static void loose_value(struct zb_mediator *m, struct zb_part *p,
 	const char *value = zb_med_show(&show, p->json->text + t->start,
 					t->end - t->start, 60);
 
-	p->cut |= 1u << field;
+	cut_field(p, field);
 	if (zb_med_once(m, "value %s.%s %s", p->shape->what, name, value))
 		zb_med_log(m, "%s: %s is no value of \"%s\"; cut out",
 			   p->shape->what, value, name);
@@ -191,6 +209,19 @@ static void check_list(const struct zb_field *f, struct place at, char bad[200])
 		      ZB_PROTO_NAMES);
 }
 
+static bool read_part(struct zb_mediator *m, const struct zb_frame_row *row,
+		      struct zb_part *p, char bad[200]);
+
+/* The part is for the caller to read. */
+static void set_part(struct zb_part *p, const struct zb_shape *shape,
+		     struct place at)
+{
+	p->shape = shape;
+	p->json = at.json;
+	p->obj = at.tok;
+	p->base = at.base;
+}
+
 static bool check_blocks(struct zb_mediator *m, const struct zb_frame_row *row,
 			 const struct zb_field *f, struct place at,
 			 char bad[200])
@@ -205,11 +236,8 @@ static bool check_blocks(struct zb_mediator *m, const struct zb_frame_row *row,
 			      f->name, n, type_name(at.json->tok[i].type));
 			return true;
 		}
-		block = (struct zb_part){.shape = f->shape,
-					 .json = at.json,
-					 .obj = i,
-					 .base = at.base};
-		if (!zb_med_read_part(m, row, &block, bad))
+		set_part(&block, f->shape, (struct place){at.json, i, at.base});
+		if (!read_part(m, row, &block, bad))
 			return false;
 	}
 	if (n > ZB_PROTO_BLOCKS)
@@ -231,7 +259,6 @@ static bool open_inner(struct zb_mediator *m, const struct zb_frame_row *row,
 		.max_tokens = 8192,
 		.nul_ok = true,
 	};
-	struct zb_json_fault fault;
 	struct zb_json *inner = NULL;
 	int rc;
 
@@ -243,19 +270,29 @@ static bool open_inner(struct zb_mediator *m, const struct zb_frame_row *row,
 	if (!inner) /* the table has no such frame; a test says so */
 		return wrong(bad, "too many nested fields");
 	rc = zb_json_scan(inner, p->json->text + t->start, t->end - t->start,
-			  &limits, &fault);
+			  &limits, &m->fault);
 	p->inner[field] = inner;
 	if (rc == ZB_ELIMIT) {
 		m->oom = true;
 		return false;
 	}
-	if (rc && fault.kind == ZB_JSON_DUPLICATE) {
-		zb_med_smuggled(m, row, fault.what);
+	if (rc && m->fault.kind == ZB_JSON_DUPLICATE) {
+		zb_med_smuggled(m, row, m->fault.what);
 		return false;
 	}
 	if (rc)
-		wrong(bad, "\"%s\": %s", f->name, fault.what);
+		wrong(bad, "\"%s\": %s", f->name, m->fault.what);
 	return true;
+}
+
+static bool check_shape(struct zb_mediator *m, const struct zb_frame_row *row,
+			const struct zb_shape *shape, struct place at,
+			char bad[200])
+{
+	struct zb_part inside;
+
+	set_part(&inside, shape, at);
+	return read_part(m, row, &inside, bad);
 }
 
 /* The inside of a nested field. Return: false if a key is smuggled. */
@@ -264,7 +301,6 @@ static bool check_nested(struct zb_mediator *m, const struct zb_frame_row *row,
 {
 	const struct zb_field *f = &p->shape->fields[field];
 	const struct zb_json_tok *t = &p->json->tok[p->tok[field]];
-	struct zb_part inside;
 	struct place at;
 
 	if (f->type == ZB_FIELD_SHAPE
@@ -278,13 +314,8 @@ static bool check_nested(struct zb_mediator *m, const struct zb_frame_row *row,
 		return true; /* a fault of its syntax's limits: in @bad */
 	if (f->type == ZB_FIELD_BLOCKS)
 		return check_blocks(m, row, f, at, bad);
-	if (f->type == ZB_FIELD_SHAPE) {
-		inside = (struct zb_part){.shape = f->shape,
-					  .json = at.json,
-					  .obj = at.tok,
-					  .base = at.base};
-		return zb_med_read_part(m, row, &inside, bad);
-	}
+	if (f->type == ZB_FIELD_SHAPE)
+		return check_shape(m, row, f->shape, at, bad);
 	check_list(f, at, bad);
 	return true;
 }
@@ -322,39 +353,55 @@ static bool check_field(struct zb_mediator *m, const struct zb_frame_row *row,
 	return true;
 }
 
+/* A key that is no field's: is it one in disguise? Then it is recorded. */
+static bool is_disguised(struct zb_mediator *m, const struct zb_frame_row *row,
+			 const struct zb_shape *shape, const char *key,
+			 size_t len)
+{
+	int f = zb_proto_field_folded(shape, key, len);
+	char what[100];
+
+	if (f < 0)
+		return false;
+	snprintf(what, sizeof(what), "a key that only folds to \"%s\"",
+		 shape->fields[f].name);
+	zb_med_smuggled(m, row, what);
+	return true;
+}
+
+static void no_fields(struct zb_part *p)
+{
+	for (unsigned f = 0; f < ZB_SHAPE_FIELDS; f++) {
+		p->tok[f] = ZB_JSON_NONE;
+		p->inner[f] = NULL;
+	}
+	p->cut = 0;
+}
+
 /* Find the fields of an object. Return: false if a key is smuggled. */
 static bool map_fields(struct zb_mediator *m, const struct zb_frame_row *row,
 		       struct zb_part *p)
 {
-	for (unsigned f = 0; f < ZB_SHAPE_FIELDS; f++)
-		p->tok[f] = ZB_JSON_NONE;
+	no_fields(p);
 	for (uint32_t i = zb_json_first(p->json, p->obj); i != ZB_JSON_NONE;
 	     i = zb_json_next(p->json, i)) {
 		size_t len;
 		const char *key = key_of(m, p->json, i, &len);
 		int f = zb_proto_field(p->shape, key, len);
-		char what[100];
 
 		if (f >= 0) {
 			p->tok[f] = i;
-			continue;
+			p->json->tok[i].note = (uint16_t)(f + 1);
+		} else if (is_disguised(m, row, p->shape, key, len)) {
+			return false;
 		}
-		f = zb_proto_field_folded(p->shape, key, len);
-		if (f < 0)
-			continue;
-		snprintf(what, sizeof(what), "a key that only folds to \"%s\"",
-			 p->shape->fields[f].name);
-		zb_med_smuggled(m, row, what);
-		return false;
 	}
 	return true;
 }
 
-bool zb_med_read_part(struct zb_mediator *m, const struct zb_frame_row *row,
+static bool read_part(struct zb_mediator *m, const struct zb_frame_row *row,
 		      struct zb_part *p, char bad[200])
 {
-	p->cut = 0;
-	memset(p->inner, 0, sizeof(p->inner));
 	if (!map_fields(m, row, p))
 		return false;
 	for (unsigned f = 0; f < p->shape->n; f++) {
@@ -369,10 +416,27 @@ bool zb_med_read_part(struct zb_mediator *m, const struct zb_frame_row *row,
 		}
 		/* What the host keeps raw would be the text "null". */
 		if (type == ZB_FIELD_OBJECT || type == ZB_FIELD_ANY)
-			p->cut |= 1u << f;
+			cut_field(p, f);
 		p->tok[f] = ZB_JSON_NONE;
 	}
 	return true;
+}
+
+void zb_med_part(struct zb_part *p, const struct zb_shape *shape,
+		 struct zb_json *json, uint32_t obj, size_t base)
+{
+	set_part(p, shape, (struct place){json, obj, base});
+	no_fields(p);
+	for (uint32_t i = zb_json_first(json, obj); i != ZB_JSON_NONE;
+	     i = zb_json_next(json, i)) {
+		const struct zb_json_tok *t = &json->tok[i];
+		int f = noted_field(t);
+
+		if (f >= 0 && t->type != ZB_JSON_NULL)
+			p->tok[f] = i;
+		if (f >= 0 && t->note & NOTE_CUT)
+			p->cut |= 1u << f;
+	}
 }
 
 enum zb_view_result zb_med_view(struct zb_mediator *m, struct zb_view *v,
@@ -385,8 +449,8 @@ enum zb_view_result zb_med_view(struct zb_mediator *m, struct zb_view *v,
 	v->top.json = &m->json;
 	v->top.obj = 0;
 	v->top.base = 0;
-	return zb_med_read_part(m, row, &v->top, v->bad) ? ZB_VIEW_OK
-							 : ZB_VIEW_SMUGGLED;
+	return read_part(m, row, &v->top, v->bad) ? ZB_VIEW_OK
+						  : ZB_VIEW_SMUGGLED;
 }
 
 /* ---- reading ---- */
@@ -421,22 +485,17 @@ void zb_med_cut(struct zb_view *v, const char *name)
 	v->top.cut |= 1u << index_of(v->top.shape, name);
 }
 
-bool zb_med_nested(struct zb_mediator *m, const struct zb_view *v,
-		   const char *name, struct zb_part *p)
+bool zb_med_nested(const struct zb_view *v, const char *name, struct zb_part *p)
 {
 	unsigned f = index_of(v->top.shape, name);
-	char bad[200] = "";
 	struct place at;
 
 	if (v->top.tok[f] == ZB_JSON_NONE || !v->top.inner[f] ||
 	    !v->top.inner[f]->n)
 		return false;
 	at = place_of(&v->top, f);
-	*p = (struct zb_part){.shape = v->top.shape->fields[f].shape,
-			      .json = at.json,
-			      .obj = at.tok,
-			      .base = at.base};
-	return zb_med_read_part(m, v->row, p, bad);
+	zb_med_part(p, v->top.shape->fields[f].shape, at.json, at.tok, at.base);
+	return true;
 }
 
 bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,
@@ -678,17 +737,10 @@ static void emit_part(struct zb_mediator *m, const struct zb_frame_row *row,
 static void emit_inside(struct zb_mediator *m, const struct zb_frame_row *row,
 			const struct zb_shape *shape, struct place at)
 {
-	char bad[200] = "";
-	struct zb_part p = {.shape = shape,
-			    .json = at.json,
-			    .obj = at.tok,
-			    .base = at.base};
+	struct zb_part p;
 
-	/* It was read before without fault, so it is now. */
-	if (zb_med_read_part(m, row, &p, bad))
-		emit_part(m, row, &p);
-	else
-		m->splice.failed = true;
+	zb_med_part(&p, shape, at.json, at.tok, at.base);
+	emit_part(m, row, &p);
 }
 
 static void emit_field(struct zb_mediator *m, const struct zb_frame_row *row,
@@ -726,10 +778,12 @@ static void emit_field(struct zb_mediator *m, const struct zb_frame_row *row,
 
 /* A member that the table does not have: one record and one line a kind. */
 static void unknown_field(struct zb_mediator *m, const struct zb_frame_row *row,
-			  const struct zb_shape *shape, const char *key,
-			  size_t len)
+			  const struct zb_shape *shape, const struct zb_json *j,
+			  uint32_t i)
 {
 	struct zb_med_text t;
+	size_t len;
+	const char *key = key_of(m, j, i, &len);
 	const char *shown = zb_med_show(&t, key, len, 80);
 	char target[200], rule[300];
 
@@ -761,13 +815,12 @@ static void emit_part(struct zb_mediator *m, const struct zb_frame_row *row,
 
 	for (uint32_t i = zb_json_first(j, p->obj); i != ZB_JSON_NONE;
 	     i = zb_json_next(j, i)) {
-		size_t len, start = p->base + j->tok[i].key_start;
+		size_t start = p->base + j->tok[i].key_start;
 		size_t end = p->base + j->tok[i].end;
-		const char *key = key_of(m, j, i, &len);
-		int f = zb_proto_field(p->shape, key, len);
+		int f = noted_field(&j->tok[i]);
 
 		if (f < 0)
-			unknown_field(m, row, p->shape, key, len);
+			unknown_field(m, row, p->shape, j, i);
 		if (f < 0 || p->cut >> f & 1) {
 			zb_cutter_cut(&c, start, end);
 			continue;

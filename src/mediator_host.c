@@ -28,26 +28,32 @@ static void pass_edited(struct zb_mediator *m)
 		m->out->verdict = ZB_MED_CUT;
 }
 
-/* String member @name of the frame in m->raw; false if it is none, or holds a
- * NUL. A frame that the strict scanner refuses (arguments that a model made up
- * may hold half a surrogate pair) is looked at as far as needed. */
-static bool member(struct zb_mediator *m, const char *name)
+/* The same of a frame that the strict scanner refuses (arguments that a model
+ * made up may hold half a surrogate pair): it is looked at as far as needed. */
+static bool peeked(struct zb_mediator *m, const char *name, struct zb_buf *out)
 {
-	uint32_t i = zb_json_get(&m->json, 0, name);
 	char text[ZB_PROTO_ID + 1];
 
-	zb_buf_clear(&m->raw);
-	if (!m->json.n) {
-		if (!zb_med_peek_string(m->line, m->len, name, text,
-					sizeof(text)))
-			return false;
-		m->oom |= zb_buf_adds(&m->raw, text) != 0;
-		return !m->oom;
-	}
+	if (!zb_med_peek_string(m->line, m->len, name, text, sizeof(text)))
+		return false;
+	m->oom |= zb_buf_adds(out, text) != 0;
+	return !m->oom;
+}
+
+/* String member @name of the frame in @out; false if it is none (@out is empty
+ * then), or holds a NUL. */
+static bool member(struct zb_mediator *m, const char *name, struct zb_buf *out)
+{
+	uint32_t i;
+
+	zb_buf_clear(out);
+	if (!m->json.n)
+		return peeked(m, name, out);
+	i = zb_json_get(&m->json, 0, name);
 	if (i == ZB_JSON_NONE || m->json.tok[i].type != ZB_JSON_STRING)
 		return false;
-	m->oom |= zb_json_string(&m->json, i, &m->raw) != 0;
-	return !memchr(zb_buf_str(&m->raw), '\0', m->raw.len);
+	m->oom |= zb_json_string(&m->json, i, out) != 0;
+	return !memchr(zb_buf_str(out), '\0', out->len);
 }
 
 /* ---- calls ---- */
@@ -75,11 +81,21 @@ static void reply_no(struct zb_mediator *m, enum zb_call_kind kind,
 	m->out->verdict = ZB_MED_REPLY;
 }
 
-/* Remember a question, and pass it on. @granted: may it be asked at all? */
-static void ask(struct zb_mediator *m, enum zb_call_kind kind, const char *id,
-		const char *event, const char *name, bool granted)
+static void log_open_already(struct zb_mediator *m, enum zb_call_kind kind,
+			     const char *id)
 {
 	struct zb_med_text t;
+
+	zb_med_log(m, "%s with id \"%s\" which is open already",
+		   zb_call_kind_name(kind),
+		   zb_med_show(&t, id, strlen(id), 60));
+}
+
+/* Remember the question in m->id, m->event and m->name, and pass it on.
+ * @granted: may it be asked at all? */
+static void ask(struct zb_mediator *m, enum zb_call_kind kind, bool granted)
+{
+	const char *id = zb_buf_str(&m->id);
 	int rc;
 
 	if (!granted) {
@@ -96,29 +112,15 @@ static void ask(struct zb_mediator *m, enum zb_call_kind kind, const char *id,
 		reply_no(m, kind, id, own_answer(kind));
 		return;
 	}
-	rc = zb_calls_open(&m->calls, kind, id, event, name, m->now_ms);
+	rc = zb_calls_open(&m->calls, kind, id, zb_buf_str(&m->event),
+			   zb_buf_str(&m->name), m->now_ms);
 	if (rc == ZB_ELIMIT) {
 		reply_no(m, kind, id, "too many calls are open");
 		return;
 	}
 	if (rc)
-		zb_med_log(m, "%s with id \"%s\" which is open already",
-			   zb_call_kind_name(kind),
-			   zb_med_show(&t, id, strlen(id), 60));
+		log_open_already(m, kind, id);
 	pass(m);
-}
-
-/* The texts of a call, copied: @id, @event and @name are NULL if out of memory
- * or, @id, if there is none of use. */
-struct call_text {
-	char *id, *event, *name;
-};
-
-static void call_text_done(struct call_text *c)
-{
-	free(c->id);
-	free(c->event);
-	free(c->name);
 }
 
 /* A list in place of `true` names the commands and tools there may be. */
@@ -135,26 +137,21 @@ static bool call_granted(const struct zb_mediator *m, enum zb_call_kind kind,
 static void on_call(struct zb_mediator *m, enum zb_call_kind kind)
 {
 	bool intercept = kind == ZB_CALL_INTERCEPT;
-	struct call_text c = {0};
-	bool granted;
+	const char *event;
 
-	if (member(m, "id") && m->raw.len && m->raw.len <= ZB_PROTO_ID)
-		c.id = zb_strdup(zb_buf_str(&m->raw));
-	member(m, intercept ? "tool_name" : "name");
-	c.name = zb_strdup(zb_buf_str(&m->raw));
-	if (!intercept || !member(m, "event"))
-		zb_buf_clear(&m->raw);
-	c.event = zb_strdup(zb_buf_str(&m->raw));
-	if (!c.id || !c.name || !c.event) {
-		m->oom |= !c.name || !c.event;
+	member(m, intercept ? "tool_name" : "name", &m->name);
+	if (!intercept || !member(m, "event", &m->event))
+		zb_buf_clear(&m->event);
+	event = zb_buf_str(&m->event);
+	if (m->oom)
+		return;
+	if (!m->id.len || m->id.len > ZB_PROTO_ID)
 		zb_med_log(m, "host: %s without a usable id; dropped",
 			   m->out->type);
-	} else {
-		granted = intercept ? zb_plan_intercept(m->plan, c.event, NULL)
-				    : call_granted(m, kind, c.name);
-		ask(m, kind, c.id, c.event, c.name, granted);
-	}
-	call_text_done(&c);
+	else
+		ask(m, kind,
+		    intercept ? zb_plan_intercept(m->plan, event, NULL)
+			      : call_granted(m, kind, zb_buf_str(&m->name)));
 }
 
 /* ---- events ---- */
@@ -170,19 +167,23 @@ static bool is_content(struct zb_mediator *m, uint32_t i)
 	       !zb_event_field_plain(zb_buf_str(&m->key), m->key.len);
 }
 
+static void drop_event(struct zb_mediator *m)
+{
+	struct zb_med_text t;
+	const char *name =
+		zb_med_show(&t, zb_buf_str(&m->event), m->event.len, 60);
+
+	if (zb_med_once(m, "host event %s", name))
+		zb_med_log(m, "event \"%s\" is not granted; dropped", name);
+}
+
 static void on_event(struct zb_mediator *m)
 {
 	struct zb_cutter c = {0};
-	struct zb_med_text t;
 
-	if (!member(m, "event") ||
-	    !zb_plan_verb(m->plan, ZB_VERB_EVENTS, zb_buf_str(&m->raw))) {
-		const char *name =
-			zb_med_show(&t, zb_buf_str(&m->raw), m->raw.len, 60);
-
-		if (zb_med_once(m, "host event %s", name))
-			zb_med_log(m, "event \"%s\" is not granted; dropped",
-				   name);
+	if (!member(m, "event", &m->event) ||
+	    !zb_plan_verb(m->plan, ZB_VERB_EVENTS, zb_buf_str(&m->event))) {
+		drop_event(m);
 		return;
 	}
 	if (zb_plan_verb(m->plan, ZB_VERB_EVENT_CONTENT, NULL)) {
@@ -235,7 +236,7 @@ static void on_hello_ack(struct zb_mediator *m)
 
 static void on_host_panel_close(struct zb_mediator *m)
 {
-	if (m->panel_open && member(m, "panel_id") &&
+	if (m->panel_open && member(m, "panel_id", &m->raw) &&
 	    strcmp(m->panels.v[m->panels.n - 1], zb_buf_str(&m->raw)) == 0)
 		m->panel_open = false;
 	pass(m);
@@ -245,9 +246,9 @@ static void on_call_result(struct zb_mediator *m)
 {
 	struct zb_call *call = NULL;
 
-	if (member(m, "id"))
+	if (m->id.len)
 		call = zb_calls_find(&m->calls, ZB_CALL_OWN,
-				     zb_buf_str(&m->raw));
+				     zb_buf_str(&m->id));
 	if (call)
 		zb_calls_close(&m->calls, call, ZB_CALL_ANSWERED, m->now_ms);
 	pass(m);
@@ -304,27 +305,29 @@ void zb_med_from_host(struct zb_mediator *m)
 		.nul_ok = true,
 	};
 	const struct zb_frame_row *row;
-	struct zb_json_fault fault;
-	int rc = zb_json_scan(&m->json, m->line, m->len, &limits, &fault);
+	const char *fault = m->fault.what;
+	int rc = zb_json_scan(&m->json, m->line, m->len, &limits, &m->fault);
 
 	if (rc == ZB_ELIMIT) {
 		m->oom = true;
 		return;
 	}
 	if ((!rc && m->json.tok[0].type != ZB_JSON_OBJECT) ||
-	    !member(m, "type")) {
-		not_a_frame(m, rc ? fault.what : "no object with a \"type\"");
+	    !member(m, "type", &m->raw)) {
+		not_a_frame(m, rc ? fault : "no object with a \"type\"");
 		return;
 	}
 	if (m->raw.len < sizeof(m->out->type))
 		memcpy(m->out->type, zb_buf_str(&m->raw), m->raw.len + 1);
 	row = zb_proto_row(ZB_FROM_HOST, zb_buf_str(&m->raw), m->raw.len);
 	if (rc && (!row || handlers[row->id].whole)) {
-		not_a_frame(m, fault.what);
+		not_a_frame(m, fault);
 		return;
 	}
-	if (member(m, "id") && m->raw.len < sizeof(m->out->id))
-		memcpy(m->out->id, zb_buf_str(&m->raw), m->raw.len + 1);
+	if (!member(m, "id", &m->id))
+		zb_buf_clear(&m->id);
+	if (m->id.len && m->id.len < sizeof(m->out->id))
+		memcpy(m->out->id, zb_buf_str(&m->id), m->id.len + 1);
 	if (row)
 		handlers[row->id].handle(m);
 	else

@@ -48,11 +48,14 @@ struct zb_mediator {
 	bool oom;
 	struct zb_json json, inner[ZB_MED_INNER];
 	bool inner_used[ZB_MED_INNER];
+	struct zb_json_fault fault; /* of the last scan that failed */
 	struct zb_splice splice;
 	struct zb_buf raw, clean, key, quoted;
+	struct zb_buf id, name, event; /* of a frame of the host */
 };
 
-/* One object of a frame, taken apart by its shape. */
+/* One object of a frame, taken apart by its shape. What a key came to is noted
+ * at its token: nobody has to compare it again. */
 struct zb_part {
 	const struct zb_shape *shape;
 	struct zb_json *json;
@@ -99,7 +102,10 @@ bool zb_med_once(struct zb_mediator *m, const char *fmt, ...) ZB_PRINTF(2, 3);
 void zb_med_spend(struct zb_mediator *m);
 /* May an unasked submit pass now? Counts it if so. */
 bool zb_med_submit_budget(struct zb_mediator *m);
-/* Is verb @v granted (for @name)? If not: a record with @asked. */
+/* Is verb @v granted (for @name)? */
+bool zb_med_granted(const struct zb_mediator *m, enum zb_verb v,
+		    const char *name);
+/* The same; if not, a record with @asked. */
 bool zb_med_verb(struct zb_mediator *m, enum zb_verb v, const char *name,
 		 const char *asked, size_t asked_len);
 /* Append the answer that says no to a call: an error result, a noop with an
@@ -129,14 +135,14 @@ enum zb_view_result zb_med_view(struct zb_mediator *m, struct zb_view *v,
 /* A smuggled key in a frame of @row (NULL: unknown): record it. */
 void zb_med_smuggled(struct zb_mediator *m, const struct zb_frame_row *row,
 		     const char *what);
-/* The same for one object inside: fill @p from its shape, json, obj and base.
- * Return: false if a key is smuggled; it is recorded. */
-bool zb_med_read_part(struct zb_mediator *m, const struct zb_frame_row *row,
-		      struct zb_part *p, char bad[200]);
-/* The object that field @name of the frame is (@p gets shape, json, obj and
- * base, and is read). Return: false if the field is absent. */
-bool zb_med_nested(struct zb_mediator *m, const struct zb_view *v,
-		   const char *name, struct zb_part *p);
+/* One object inside that was read already, with the frame: only its fields are
+ * found again. */
+void zb_med_part(struct zb_part *p, const struct zb_shape *shape,
+		 struct zb_json *json, uint32_t obj, size_t base);
+/* The object that field @name of the frame is. Return: false if the field is
+ * absent. */
+bool zb_med_nested(const struct zb_view *v, const char *name,
+		   struct zb_part *p);
 /* Token of field @name, or ZB_JSON_NONE. @name must be in the shape. */
 uint32_t zb_med_field(const struct zb_part *p, const char *name);
 bool zb_med_has(const struct zb_view *v, const char *name);

@@ -129,12 +129,10 @@ static void check_content(struct zb_mediator *m, struct zb_view *v)
 	j = v->top.inner[f];
 	for (uint32_t i = zb_json_first(j, 0); i != ZB_JSON_NONE;
 	     i = zb_json_next(j, i)) {
-		struct zb_part block = {.shape = v->top.shape->fields[f].shape,
-					.json = j,
-					.obj = i};
+		struct zb_part block;
 		const char *why;
 
-		zb_med_read_part(m, v->row, &block, v->bad);
+		zb_med_part(&block, v->top.shape->fields[f].shape, j, i, 0);
 		why = block_fault(m, &block);
 		if (why) {
 			zb_med_note_bad(v, why);
@@ -355,7 +353,7 @@ void zb_med_on_command_response(struct zb_mediator *m, struct zb_view *v)
 	}
 	cut_other_actions(m, v, a);
 	if (a->verb == ZB_VERB_PANELS && !v->bad[0] &&
-	    zb_med_nested(m, v, "open_panel", &p) &&
+	    zb_med_nested(v, "open_panel", &p) &&
 	    !zb_med_plain_id(m, &p, "id", &panel))
 		zb_med_note_bad(v, "\"open_panel\" has no \"id\"");
 	settle(m, v, call);
