@@ -1,12 +1,53 @@
-/* cmd.c - what all commands share: results to stdout, messages to stderr. */
+/* cmd.c - what all commands share: how a program begins, results to stdout,
+ * messages to stderr. */
 #include "cmd.h"
 #include "cleanup.h"
+#include "memory.h"
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A program started with 0, 1 or 2 closed would get them for its own files,
+ * and then write messages into them. */
+static void fill_standard_fds(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
+			_exit(1);
+}
+
+static void ignore(int signo)
+{
+	(void)signo;
+}
+
+/* A reader that went away is an error of write(2), not a death. A handler and
+ * not SIG_IGN: that would be inherited by every program we start, where
+ * pipelines rely on SIGPIPE. */
+static void survive_broken_pipes(void)
+{
+	struct sigaction sa = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+
+	sigaction(SIGPIPE, &sa, NULL);
+}
+
+void zb_cmd_begin(void)
+{
+	fill_standard_fds();
+	survive_broken_pipes();
+	zb_memory_share();
+}
+
+bool zb_cmd_on_terminal(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
 
 /* write(2) until all is out. A descriptor that somebody made non-blocking is
  * waited for. */

@@ -8,6 +8,11 @@
 /* All commands, NULL name at the end (command_table.c). */
 extern const struct zb_command zb_commands[];
 
+/* The first thing in main(): descriptors 0, 1 and 2 are there, a reader that
+ * goes away is an error of write(2), and there is one heap (memory.h). */
+void zb_cmd_begin(void);
+/* Are standard input and output terminals? */
+bool zb_cmd_on_terminal(void);
 /* Print "zotbox: MESSAGE" to stderr (characters that a terminal would act on
  * are shown, not sent), return zb_exit_code(err->code). */
 int zb_cmd_fail(const struct zb_error *err);

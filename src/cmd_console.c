@@ -63,7 +63,7 @@ const char zb_console_more[] =
 /* A person has seen what went wrong, and perhaps put it right. */
 void zb_console_fail(struct console *c, int code)
 {
-	if (!c->failed && !c->tty)
+	if (!c->failed && !c->screen)
 		c->failed = code;
 }
 
@@ -74,7 +74,8 @@ void zb_console_shut_down(struct console *c)
 		return;
 	c->closing = true;
 	uv_timer_stop(&c->sleep);
-	zb_console_close_tty(c);
+	if (c->screen)
+		c->screen->close(c);
 	zb_agent_shutdown(c->agent);
 }
 
@@ -205,12 +206,14 @@ static void watch_signals(struct console *c)
 }
 
 /* SIGINT is a key then; SIGQUIT, another, must not leave its modes behind. */
-static int open_terminal(struct console *c, struct zb_error *err)
+static int open_screen(struct console *c, const struct console_screen *screen,
+		       struct zb_error *err)
 {
-	int rc = zb_console_open_tty(c, err);
+	int rc = screen ? screen->open(c, err) : 0;
 
-	if (!c->tty)
+	if (rc || !screen)
 		return rc;
+	c->screen = screen;
 	uv_signal_start(&c->signals[0], on_signal, SIGQUIT);
 	return 0;
 }
@@ -220,7 +223,8 @@ static int open_terminal(struct console *c, struct zb_error *err)
 static void close_console(struct console *c)
 {
 	zb_agent_free(c->agent);
-	zb_tty_free(c->tty);
+	if (c->screen)
+		c->screen->free(c);
 	uv_close((uv_handle_t *)&c->sleep, NULL);
 	for (size_t i = 0; i < ZB_ARRAY_LEN(c->signals); i++)
 		uv_close((uv_handle_t *)&c->signals[i], NULL);
@@ -239,7 +243,8 @@ static void close_console(struct console *c)
 	free(c->room);
 }
 
-int zb_cmd_console(const struct zb_args *a)
+int zb_console_play(const struct zb_args *a,
+		    const struct console_screen *screen)
 {
 	struct console c = {.args = a,
 			    .start_ns = uv_hrtime(),
@@ -253,7 +258,7 @@ int zb_cmd_console(const struct zb_args *a)
 	rc = c.room ? open_console(&c, &err)
 		    : zb_fail(&err, ZB_ELIMIT, "out of memory");
 	if (!rc)
-		rc = open_terminal(&c, &err);
+		rc = open_screen(&c, screen, &err);
 	if (!rc) {
 		rc = start_all(&c, &err);
 		if (!rc)

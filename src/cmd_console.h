@@ -1,6 +1,7 @@
 /* cmd_console.h - what the parts of `zotbox console` share: cmd_console.c
  * (start and end), cmd_console_input.c (lines), cmd_console_calls.c (verbs),
- * cmd_console_out.c (what is printed), cmd_console_screen.c (a person's
+ * cmd_console_out.c (what is printed); and, in a program of its own since
+ * nobody else needs the libraries for it, cmd_console_screen.c (a person's
  * terminal). */
 #ifndef ZB_CMD_CONSOLE_H
 #define ZB_CMD_CONSOLE_H
@@ -8,13 +9,42 @@
 #include "agent.h"
 #include "console_panel.h"
 #include "console_script.h"
-#include "console_tty.h"
 #include "options.h"
 
 #define ZB_CONSOLE_READ 65536 /* bytes of a script at a time */
 
 /* A verb that waits. */
 struct question;
+struct console;
+struct zb_tty;
+
+/* A person's terminal (cmd_console_screen.c). */
+struct console_screen {
+	/* Take the terminal. Return: 0, or why not. */
+	int (*open)(struct console *c, struct zb_error *err);
+	/* The terminal is as it was; what is shown later is written as it
+	 * comes. Twice is once. */
+	void (*close)(struct console *c);
+	/* After the last; the loop must run until the handles are closed. */
+	void (*free)(struct console *c);
+	/* The prompt that fits what is going on. */
+	void (*state)(struct console *c);
+	/* May colours be used? */
+	bool (*colour)(const struct console *c);
+	/* Something for a person to read: whole lines, safe to show. */
+	void (*show)(struct console *c, const char *text, size_t n);
+	/* Likewise what an extension said, in rows of the terminal. */
+	void (*rows)(struct console *c, const char *ext,
+		     const struct zb_buf *lines);
+	/* Does the frame concern the panel on the screen? Draws it. Return:
+	 * there is nothing more to print. */
+	bool (*panel_frame)(struct console *c, size_t member, const char *type,
+			    const char *line, size_t len);
+	/* It was closed by its extension, or by a verb. */
+	void (*panel_closed)(struct console *c, size_t member, const char *id);
+	/* @member ended or starts again. */
+	void (*panel_gone)(struct console *c, size_t member);
+};
 
 /* The one panel that is on the screen, and what happened to those before. */
 struct shown_panel {
@@ -60,6 +90,7 @@ struct console {
 	size_t stopped;
 
 	/* A person's terminal; NULL: a script. */
+	const struct console_screen *screen;
 	struct zb_tty *tty;
 	struct shown_panel shown;
 	bool interrupted; /* once already, and nothing was typed since */
@@ -67,6 +98,10 @@ struct console {
 
 /* ---- cmd_console.c ---- */
 
+/* From start to end, on @screen; NULL: a script on standard input. Return:
+ * exit code. */
+int zb_console_play(const struct zb_args *a,
+		    const struct console_screen *screen);
 void zb_console_shut_down(struct console *c);
 /* The exit code, unless there is one already. */
 void zb_console_fail(struct console *c, int code);
@@ -95,6 +130,10 @@ const char *zb_console_name(const struct console *c, size_t member);
 /* A line without type and id, from a frame. */
 void zb_console_put_frame(struct console *c, size_t member, const char *type,
 			  const char *line, size_t len);
+/* A frame of @type: drawn where it is of a panel on the screen, else put as
+ * @what. */
+void zb_console_take_frame(struct console *c, size_t member, const char *type,
+			   const char *what, const char *line, size_t len);
 /* {"error":"..."} */
 void zb_console_put_error(struct console *c, size_t member, const char *type,
 			  const char *text);
@@ -103,23 +142,6 @@ void zb_console_say(struct console *c, const char *fmt, ...) ZB_PRINTF(2, 3);
 
 /* ---- cmd_console_screen.c ---- */
 
-/* Take the terminal if there is one. Return: 0, or why not. */
-int zb_console_open_tty(struct console *c, struct zb_error *err);
-/* The prompt that fits what is going on. */
-void zb_console_show_state(struct console *c);
-/* Something for a person to read: whole lines, safe to show. */
-void zb_console_show(struct console *c, const char *text, size_t n);
-/* Likewise what an extension said, in rows of the terminal. */
-void zb_console_show_rows(struct console *c, const char *ext,
-			  const struct zb_buf *lines);
-/* Does the frame concern the panel on the screen? Draws it. Return: there is
- * nothing more to print. */
-bool zb_console_panel_frame(struct console *c, size_t member, const char *type,
-			    const char *line, size_t len);
-/* It was closed by its extension, or by a verb. */
-void zb_console_panel_closed(struct console *c, size_t member, const char *id);
-/* @member ended or starts again. */
-void zb_console_panel_gone(struct console *c, size_t member);
-void zb_console_close_tty(struct console *c);
+extern const struct console_screen zb_console_screen;
 
 #endif

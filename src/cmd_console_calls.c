@@ -80,12 +80,9 @@ static void on_response(void *ctx, const struct zb_agent_reply *r)
 
 	if (r->how == ZB_REPLY_OK) {
 		action = zb_frame_string(r->line, r->len, "action");
-		if (!zb_console_panel_frame(q->c, r->member, "command_response",
-					    r->line, r->len))
-			zb_console_put_frame(q->c, r->member,
-					     action && *action ? action
-							       : "noop",
-					     r->line, r->len);
+		zb_console_take_frame(q->c, r->member, "command_response",
+				      action && *action ? action : "noop",
+				      r->line, r->len);
 	} else {
 		put_failure(q->c, r);
 	}
@@ -211,8 +208,8 @@ static void do_panel_close(struct console *c, const struct zb_script_line *l)
 
 	if (member == ZB_NOBODY)
 		unknown_name(c, "no open panel", l->name);
-	else
-		zb_console_panel_closed(c, member, l->name);
+	else if (c->screen)
+		c->screen->panel_closed(c, member, l->name);
 }
 
 static void do_reload(struct console *c, const struct zb_script_line *l)

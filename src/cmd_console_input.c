@@ -19,7 +19,7 @@ static void run_line(struct console *c, const char *line, size_t len)
 
 	c->line++;
 	if (zb_script_parse(&l, line, len, &err)) {
-		if (c->tty) { /* a person can type it again */
+		if (c->screen) { /* a person can type it again */
 			zb_console_say(c, "%s", err.msg);
 			return;
 		}
@@ -39,7 +39,7 @@ static void read_more(struct console *c)
 {
 	uv_buf_t b = uv_buf_init(c->room, ZB_CONSOLE_READ);
 
-	if (c->reading || c->eof || c->tty)
+	if (c->reading || c->eof || c->screen)
 		return;
 	if (!c->taken && c->input.len > LINE_MAX_BYTES) {
 		zb_cmd_say("line %lu is longer than %zu bytes", c->line + 1,
@@ -104,7 +104,8 @@ void zb_console_next_lines(struct console *c)
 		break;
 	}
 	c->pumping = false;
-	zb_console_show_state(c);
+	if (c->screen)
+		c->screen->state(c);
 }
 
 void zb_console_typed(struct console *c, const char *line)

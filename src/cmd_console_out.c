@@ -28,15 +28,15 @@ static void put(struct console *c, const char *ext, const char *type,
 		return;
 	if (c->json)
 		zb_buf_addf(&line, "%s\n", json);
-	else if (c->tty)
+	else if (c->screen)
 		zb_console_text(&line, ext, type, json, strlen(json),
-				zb_tty_colour(c->tty));
+				c->screen->colour(c));
 	else
 		zb_buf_addf(&line, "H: %s %s %s @%llu.%03llu\n", ext, type,
 			    json, (unsigned long long)ms / 1000,
 			    (unsigned long long)ms % 1000);
-	if (c->tty) {
-		zb_console_show_rows(c, ext, &line);
+	if (c->screen) {
+		c->screen->rows(c, ext, &line);
 	} else if (zb_cmd_out(zb_buf_str(&line), line.len)) {
 		c->out_failed = true;
 		c->failed = 1;
@@ -67,6 +67,13 @@ void zb_console_put_frame(struct console *c, size_t member, const char *type,
 	zb_buf_done(&rest);
 }
 
+void zb_console_take_frame(struct console *c, size_t member, const char *type,
+			   const char *what, const char *line, size_t len)
+{
+	if (!c->screen || !c->screen->panel_frame(c, member, type, line, len))
+		zb_console_put_frame(c, member, what, line, len);
+}
+
 void zb_console_put_error(struct console *c, size_t member, const char *type,
 			  const char *text)
 {
@@ -89,11 +96,11 @@ void zb_console_say(struct console *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	zb_buf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	if (c->tty && isatty(STDERR_FILENO)) {
+	if (c->screen && isatty(STDERR_FILENO)) {
 		zb_buf_adds(&line, "zotbox: ");
 		zb_cmd_visible(&line, zb_buf_str(&text), text.len);
 		zb_buf_addc(&line, '\n');
-		zb_console_show(c, zb_buf_str(&line), line.len);
+		c->screen->show(c, zb_buf_str(&line), line.len);
 	} else {
 		zb_cmd_say("%s", zb_buf_str(&text));
 	}
@@ -118,8 +125,7 @@ static void tell(struct console *c, size_t member, const char *text)
 static void on_frame(void *ctx, size_t member, const char *type,
 		     const char *line, size_t len)
 {
-	if (!zb_console_panel_frame(ctx, member, type, line, len))
-		zb_console_put_frame(ctx, member, type, line, len);
+	zb_console_take_frame(ctx, member, type, type, line, len);
 }
 
 static void show_denial(struct console *c, size_t member, const char *text,
@@ -128,8 +134,8 @@ static void show_denial(struct console *c, size_t member, const char *text,
 	struct zb_buf line = {0};
 
 	if (!zb_console_lines(&line, zb_console_name(c, member), text, n,
-			      zb_tty_colour(c->tty)))
-		zb_console_show(c, zb_buf_str(&line), line.len);
+			      c->screen->colour(c)))
+		c->screen->show(c, zb_buf_str(&line), line.len);
 	zb_buf_done(&line);
 }
 
@@ -138,7 +144,7 @@ static void on_denied(void *ctx, size_t member, const struct zb_denial *d)
 	struct console *c = ctx;
 	struct zb_buf text = {0};
 
-	if (c->tty && !c->json) {
+	if (c->screen && !c->json) {
 		if (!zb_denial_text(d, getenv("HOME"), &text))
 			show_denial(c, member, zb_buf_str(&text), text.len);
 	} else if (!zb_denial_json(d, &text)) {
@@ -173,11 +179,11 @@ static void on_changed(void *ctx, size_t member)
 	struct console *c = ctx;
 	const struct zb_member *m = zb_agent_member(c->agent, member);
 
-	if (!m->ext || m->state == ZB_MEMBER_STOPPING)
-		zb_console_panel_gone(c, member);
+	if (c->screen && (!m->ext || m->state == ZB_MEMBER_STOPPING))
+		c->screen->panel_gone(c, member);
 	if (m->state != ZB_MEMBER_GONE || !m->problem)
 		return;
-	if (!c->tty || c->json) /* else below */
+	if (!c->screen || c->json) /* else below */
 		tell(c, member, m->problem);
 	/* Why it could not start at all is the exit code only if nothing did:
 	 * on_settled() decides. */
@@ -230,8 +236,8 @@ static void on_settled(void *ctx)
 			       "zotbox ext list shows what there is, zotbox "
 			       "ext install PATH|GIT-URL installs one, "
 			       "zotbox console PATH runs one where it lies%s",
-			       c->tty ? "; Ctrl-D ends" : "");
-	else if (first && c->tty)
+			       c->screen ? "; Ctrl-D ends" : "");
+	else if (first && c->screen)
 		welcome(c);
 	for (size_t i = 0; first && i < zb_agent_count(c->agent); i++)
 		if (zb_agent_member(c->agent, i)->code != ZB_OK)
@@ -248,8 +254,8 @@ static void on_panel_gone(void *ctx, size_t member, const char *id)
 	const struct zb_member *m = zb_agent_member(c->agent, member);
 	struct zb_buf line = {0};
 
-	if (c->tty) {
-		zb_console_panel_closed(c, member, id);
+	if (c->screen) {
+		c->screen->panel_closed(c, member, id);
 		return;
 	}
 	if (!m->ext || m->state == ZB_MEMBER_STOPPING)

@@ -10,6 +10,7 @@
 #include "cmd_console.h"
 #include "console_keys.h"
 #include "console_text.h"
+#include "console_tty.h"
 #include "host_frames.h"
 #include "text.h"
 
@@ -88,7 +89,7 @@ static void print_panel(struct console *c, size_t member)
 	if (!zb_console_lines(&line, zb_console_name(c, member),
 			      zb_buf_str(&text), text.len,
 			      zb_tty_colour(c->tty)))
-		zb_console_show_rows(c, zb_console_name(c, member), &line);
+		c->screen->rows(c, zb_console_name(c, member), &line);
 	zb_buf_done(&text);
 	zb_buf_done(&line);
 }
@@ -160,12 +161,24 @@ static bool take_render(struct console *c, size_t member, const char *line,
 	return true;
 }
 
+static void panel_closed(struct console *c, size_t member, const char *id)
+{
+	if (is_shown(c, member, id))
+		hide_unasked(c);
+}
+
+static void panel_gone(struct console *c, size_t member)
+{
+	if (c->shown.member == member)
+		hide_unasked(c);
+}
+
 static bool take_close(struct console *c, size_t member, const char *line,
 		       size_t len)
 {
 	zb_auto(free) char *id = zb_frame_string(line, len, "panel_id");
 
-	zb_console_panel_closed(c, member, id);
+	panel_closed(c, member, id);
 	return true;
 }
 
@@ -180,27 +193,15 @@ static const struct {
 	{"panel_close", take_close},
 };
 
-bool zb_console_panel_frame(struct console *c, size_t member, const char *type,
-			    const char *line, size_t len)
+static bool panel_frame(struct console *c, size_t member, const char *type,
+			const char *line, size_t len)
 {
-	if (!c->tty || c->closing)
+	if (c->closing)
 		return false;
 	for (size_t i = 0; i < ZB_ARRAY_LEN(takers); i++)
 		if (!strcmp(takers[i].type, type))
 			return takers[i].take(c, member, line, len) && !c->json;
 	return false;
-}
-
-void zb_console_panel_closed(struct console *c, size_t member, const char *id)
-{
-	if (c->tty && is_shown(c, member, id))
-		hide_unasked(c);
-}
-
-void zb_console_panel_gone(struct console *c, size_t member)
-{
-	if (c->tty && c->shown.member == member)
-		hide_unasked(c);
 }
 
 /* ---- what is said ---- */
@@ -224,28 +225,28 @@ static void set_news(struct console *c, const char *text, size_t n)
 		draw(c);
 }
 
-void zb_console_show(struct console *c, const char *text, size_t n)
+static void show(struct console *c, const char *text, size_t n)
 {
 	zb_tty_say(c->tty, text, n);
 	set_news(c, text, n);
 }
 
-void zb_console_show_rows(struct console *c, const char *ext,
-			  const struct zb_buf *lines)
+static void show_rows(struct console *c, const char *ext,
+		      const struct zb_buf *lines)
 {
 	struct zb_buf rows = {0};
 
 	if (!zb_console_rows(&rows, ext, zb_buf_str(lines), lines->len,
 			     zb_tty_columns(c->tty), zb_tty_width))
-		zb_console_show(c, zb_buf_str(&rows), rows.len);
+		show(c, zb_buf_str(&rows), rows.len);
 	zb_buf_done(&rows);
 }
 
-void zb_console_show_state(struct console *c)
+static void show_state(struct console *c)
 {
 	bool narrow;
 
-	if (!c->tty || c->closing)
+	if (c->closing)
 		return;
 	narrow = zb_tty_columns(c->tty) < NARROW;
 	if (!c->settled)
@@ -305,7 +306,7 @@ static void on_interrupt(void *ctx)
 
 static void on_resized(void *ctx)
 {
-	zb_console_show_state(ctx);
+	show_state(ctx);
 }
 
 static void on_key(void *ctx, const char *key, const char *text)
@@ -444,21 +445,40 @@ static const struct zb_tty_ops tty_ops = {
 	.complete = on_complete,
 };
 
-int zb_console_open_tty(struct console *c, struct zb_error *err)
+static bool colour(const struct console *c)
+{
+	return zb_tty_colour(c->tty);
+}
+
+static int open_screen(struct console *c, struct zb_error *err)
 {
 	c->shown.member = ZB_NOBODY;
-	if (!zb_tty_wanted())
-		return 0;
 	return zb_tty_open(&c->tty, &c->loop, "starting> ", &tty_ops, c, err);
 }
 
-void zb_console_close_tty(struct console *c)
+static void close_screen(struct console *c)
 {
-	if (!c->tty)
-		return;
 	zb_tty_end(c->tty);
 	c->shown.member = ZB_NOBODY;
 	zb_panel_done(&c->shown.panel);
 	free(c->shown.news);
 	c->shown.news = NULL;
 }
+
+static void free_screen(struct console *c)
+{
+	zb_tty_free(c->tty);
+}
+
+const struct console_screen zb_console_screen = {
+	.open = open_screen,
+	.close = close_screen,
+	.free = free_screen,
+	.state = show_state,
+	.colour = colour,
+	.show = show,
+	.rows = show_rows,
+	.panel_frame = panel_frame,
+	.panel_closed = panel_closed,
+	.panel_gone = panel_gone,
+};

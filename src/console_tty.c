@@ -84,11 +84,6 @@ struct zb_tty {
 /* Readline calls back without a context. */
 static struct zb_tty *tty;
 
-bool zb_tty_wanted(void)
-{
-	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-}
-
 /* ---- writing ---- */
 
 static void write_out(const char *p, size_t n)

@@ -37,10 +37,9 @@ struct zb_tty_ops {
 			 const char *word, struct zb_strv *out);
 };
 
-/* Are standard input and output terminals? */
-bool zb_tty_wanted(void);
-/* Take the terminal; signals INT, WINCH, TSTP and CONT are handled from here
- * on. @prompt as in zb_tty_prompt(). Return: 0 or ZB_ESYS, ZB_ELIMIT. */
+/* Take the terminal of standard input and output; signals INT, WINCH, TSTP and
+ * CONT are handled from here on. @prompt as in zb_tty_prompt(). Return: 0 or
+ * ZB_ESYS, ZB_ELIMIT. */
 int zb_tty_open(struct zb_tty **out, uv_loop_t *loop, const char *prompt,
 		const struct zb_tty_ops *ops, void *ctx, struct zb_error *err);
 /* The terminal as it was; no input any more. What is said later is written as

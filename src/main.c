@@ -1,39 +1,9 @@
 /* main.c - argv to a row of the command table to an exit code. */
 #include "cmd.h"
-#include "memory.h"
 #include "options.h"
 #include "zot_front.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
-
-/* A program started with 0, 1 or 2 closed would get them for its own files,
- * and then write messages into them. */
-static void fill_standard_fds(void)
-{
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
-		    open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
-			_exit(1);
-}
-
-static void ignore(int signo)
-{
-	(void)signo;
-}
-
-/* A reader that went away is an error of write(2), not a death. A handler and
- * not SIG_IGN: that would be inherited by every program we start, where
- * pipelines rely on SIGPIPE. */
-static void survive_broken_pipes(void)
-{
-	struct sigaction sa = {.sa_handler = ignore, .sa_flags = SA_RESTART};
-
-	sigaction(SIGPIPE, &sa, NULL);
-}
 
 static int print_help(const struct zb_command *cmd)
 {
@@ -87,9 +57,7 @@ int main(int argc, char **argv)
 		zb_zot_front_exec(argv, &err);
 		return zb_cmd_fail(&err);
 	}
-	fill_standard_fds();
-	survive_broken_pipes();
-	zb_memory_share();
+	zb_cmd_begin();
 	if (argc < 2) {
 		zb_fail(&err, ZB_EUSAGE,
 			"a command is needed (see zotbox help)");

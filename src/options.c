@@ -315,6 +315,7 @@ int zb_options_parse(struct zb_args *out, const struct zb_command *cmd,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
+	out->given = argv;
 	rc = parse(&p);
 	if (rc)
 		zb_args_done(out);

@@ -37,6 +37,7 @@ struct zb_args {
 	size_t n_many[ZB_MAX_OPTIONS];
 	const char **arg; /* operands */
 	size_t n_args;
+	char *const *given; /* what was parsed, a NULL at its end; borrowed */
 };
 
 struct zb_command {

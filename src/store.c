@@ -552,6 +552,13 @@ static bool is_there(const char *path)
 	return path && !access(path, R_OK);
 }
 
+static const char *whole; /* that this program is a part of */
+
+void zb_own_program_is(const char *program)
+{
+	whole = program;
+}
+
 char *zb_own_program(void)
 {
 	char buf[PATH_MAX];
@@ -559,6 +566,8 @@ char *zb_own_program(void)
 	static const char gone[] = " (deleted)";
 	char *real;
 
+	if (whole)
+		return zb_strdup(whole);
 	if (uv_exepath(buf, &n))
 		return NULL;
 	real = realpath(buf, NULL);

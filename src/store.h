@@ -60,8 +60,11 @@ int zb_store_lock(const struct zb_store *s, const char *name, bool exclusive,
  * (relative to its real path, then as configured). Heap; NULL if it is
  * nowhere. No variable changes this. */
 char *zb_own_file(const char *name);
-/* Absolute, stable path of the running zotbox, for wrapped manifests. */
+/* Absolute, stable path of the running zotbox, for wrapped manifests. Heap. */
 char *zb_own_program(void);
+/* What runs is a part of the zotbox at @program (borrowed): the two above
+ * answer as they would there. Before any of them. */
+void zb_own_program_is(const char *program);
 
 /* Policies: text of "strict", "standard", "observe" or of a runtime fragment
  * "runtimes/python.json". Searched in the installed data directory. */

@@ -113,6 +113,7 @@ static void values_flags_and_operands(void **state)
 	assert_string_equal(a.many[O_ADD][1], "2");
 	assert_int_equal(a.n_args, 1);
 	assert_string_equal(a.arg[0], ".");
+	assert_ptr_equal(a.given, argv);
 	zb_args_done(&a);
 }
 

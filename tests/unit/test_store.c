@@ -333,6 +333,27 @@ static void own_files(void **state)
 	zb_buf_done(&b);
 }
 
+/* In a process of its own: what a program is a part of does not change. */
+static void part_of_another(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		zb_auto(free) char *self = NULL;
+		zb_auto(free) char *own = NULL;
+
+		zb_own_program_is("/bin/sh");
+		self = zb_own_program();
+		own = zb_own_file("ls");
+		_exit(!self || strcmp(self, "/bin/sh") ||
+		      (own && strcmp(own, "/bin/ls")) || !own);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +369,7 @@ int main(void)
 		with_tmp(remove_survives_hostile_trees),
 		with_tmp(locks),
 		with_tmp(lock_waits),
+		cmocka_unit_test(part_of_another),
 		cmocka_unit_test(own_files),
 	};
 
