@@ -8,9 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ZB_BLOCK 64
+#define ZB_VECTOR 16
+#define ZB_BLOCK  64
 
-typedef signed char zb_vector __attribute__((vector_size(16)));
+typedef signed char zb_vector __attribute__((vector_size(ZB_VECTOR)));
 
 /* Of sixteen bytes, all bits of those that are no plain ASCII (a signed byte
  * over 7F is negative), a backslash, and with @quote also a quote, with @del
@@ -26,6 +27,21 @@ static inline zb_vector zb_marks(const char *s, bool quote, bool del)
 	if (del)
 		m |= v == 0x7f;
 	return m;
+}
+
+/* Where the first marked one of sixteen bytes is; 16: none is. */
+static inline unsigned zb_first_mark(zb_vector m)
+{
+	uint64_t half[2];
+
+	memcpy(half, &m, sizeof(half));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	half[0] = __builtin_bswap64(half[0]);
+	half[1] = __builtin_bswap64(half[1]);
+#endif
+	if (half[0])
+		return (unsigned)__builtin_ctzll(half[0]) >> 3;
+	return half[1] ? 8 + ((unsigned)__builtin_ctzll(half[1]) >> 3) : 16;
 }
 
 /* @p, moved on by whole blocks that have no such byte. */

@@ -13,10 +13,14 @@ void zb_buf_done(struct zb_buf *b)
 	*b = (struct zb_buf){0};
 }
 
-/* Make room for @n more bytes and the NUL behind them. */
-static int reserve(struct zb_buf *b, size_t n)
+static inline size_t most(const struct zb_buf *b)
 {
-	size_t max = b->max ? b->max : ZB_BUF_DEFAULT_MAX;
+	return b->max ? b->max : ZB_BUF_DEFAULT_MAX;
+}
+
+static int grow(struct zb_buf *b, size_t n)
+{
+	size_t max = most(b);
 	size_t cap;
 	char *p;
 
@@ -26,8 +30,6 @@ static int reserve(struct zb_buf *b, size_t n)
 		b->failed = true;
 		return ZB_ELIMIT;
 	}
-	if (b->len + n < b->cap)
-		return 0;
 	cap = b->cap ? b->cap : 64;
 	while (cap <= b->len + n)
 		cap *= 2;
@@ -39,6 +41,14 @@ static int reserve(struct zb_buf *b, size_t n)
 	b->data = p;
 	b->cap = cap;
 	return 0;
+}
+
+/* Make room for @n more bytes and the NUL behind them. */
+static inline int reserve(struct zb_buf *b, size_t n)
+{
+	if (!b->failed && n < b->cap - b->len && b->len + n <= most(b))
+		return 0;
+	return grow(b, n);
 }
 
 int zb_buf_add(struct zb_buf *b, const void *p, size_t n)
@@ -107,8 +117,10 @@ void zb_buf_consume(struct zb_buf *b, size_t n)
 		n = b->len;
 	if (!n)
 		return;
-	memmove(b->data, b->data + n, b->len - n + 1);
 	b->len -= n;
+	if (b->len)
+		memmove(b->data, b->data + n, b->len);
+	b->data[b->len] = '\0';
 }
 
 char *zb_buf_steal(struct zb_buf *b)

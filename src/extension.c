@@ -605,7 +605,6 @@ int zb_extension_send(struct zb_extension *e, const char *line, size_t len)
 		e->starved = true;
 		return ZB_ELIMIT;
 	}
-	zb_med_out_clear(o);
 	if (zb_mediator_from_host(e->med, (int64_t)uv_now(e->loop), line, len,
 				  o))
 		return ZB_ELIMIT;
@@ -724,7 +723,6 @@ static void take_line(struct zb_extension *e, const struct zb_line *l)
 	int64_t now = (int64_t)uv_now(e->loop), hold;
 	int rc;
 
-	zb_med_out_clear(o);
 	if (l->kind == ZB_LINE_TOO_LONG)
 		rc = zb_mediator_too_long(e->med, now, l->text, l->len,
 					  l->total, o);

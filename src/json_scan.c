@@ -31,8 +31,7 @@
 #define PROBES_MAX  32u /* a longer search means chosen keys */
 #define SLOTS_START 64u
 
-#define ONES  UINT64_C(0x0101010101010101)
-#define HIGHS UINT64_C(0x8080808080808080)
+#define ONES UINT64_C(0x0101010101010101)
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -242,41 +241,28 @@ static inline uint64_t load_word(const char *s)
 	return w;
 }
 
-/* The first byte from @p on that ends a run of plain ASCII in a string: a
- * quote, a backslash, a control character or a byte over 7F; or @end. */
-static inline const char *skip_words(const char *p, const char *end)
+static inline bool is_plain(unsigned char c)
 {
-	while (end - p >= 8) {
-		uint64_t w = load_word(p);
-		uint64_t quote = w ^ (ONES * '"'), slash = w ^ (ONES * '\\');
-		/* Each such byte gets its top bit set here. A subtraction may
-		 * also mark bytes after one, by its borrow, none before it. */
-		uint64_t marks = (w | (w - ONES * 0x20) | (quote - ONES) |
-				  (slash - ONES)) &
-				 HIGHS;
-
-		if (marks)
-			return p + (__builtin_ctzll(marks) >> 3);
-		p += 8;
-	}
-	for (; p < end; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (c == '"' || c == '\\' || c < 0x20 || c >= 0x80)
-			break;
-	}
-	return p;
+	return c != '"' && c != '\\' && c >= 0x20 && c < 0x80;
 }
 
-/* The same; most strings are short, so a long one has to show itself. */
+/* The first byte from @p on that ends a run of plain ASCII in a string: a
+ * quote, a backslash, a control character or a byte over 7F; or @end. Most
+ * strings are short, so a long one has to show itself. */
 static inline const char *skip_plain(const char *p, const char *end)
 {
-	const char *near = end - p > 2 * ZB_BLOCK ? p + 24 : end;
-	const char *q = skip_words(p, near);
+	for (unsigned i = 0; end - p >= ZB_VECTOR; i++) {
+		unsigned n = zb_first_mark(zb_marks(p, true, false));
 
-	if (likely(q != near || near == end))
-		return q;
-	return skip_words(zb_skip_blocks(q, end, true, false), end);
+		p += n;
+		if (likely(n < ZB_VECTOR))
+			return p;
+		if (i == 2)
+			p = zb_skip_blocks(p, end, true, false);
+	}
+	while (p < end && is_plain((unsigned char)*p))
+		p++;
+	return p;
 }
 
 /* The cursor is on a backslash. */
@@ -622,22 +608,32 @@ static inline const char *scan_key(struct scan *sc, const char *p)
 
 /* ---- values ---- */
 
+/* Room for one more token, of the value at @p. Return: false: noted. */
+static __attribute__((noinline)) bool more_tokens(struct scan *sc,
+						  const char *p)
+{
+	struct zb_json *j = sc->j;
+
+	if (j->n >= sc->max_tokens)
+		return bad(sc, ZB_JSON_TOO_MANY, p,
+			   "more than %zu values in one text",
+			   sc->max_tokens) != NULL;
+	return grow((void **)&j->tok, &j->cap, j->n, sizeof(*j->tok)) ||
+	       no_memory(sc) != NULL;
+}
+
 /* Index the value that lies from @p to @q (NULL: not known yet), as *@tok. It
  * must not lie below the index. Return: false: noted. */
-static bool add_token(struct scan *sc, enum zb_json_type type, const char *p,
-		      const char *q, uint32_t *tok)
+static inline bool add_token(struct scan *sc, enum zb_json_type type,
+			     const char *p, const char *q, uint32_t *tok)
 {
 	struct zb_json *j = sc->j;
 	struct zb_json_level *l = sc->depth ? &j->level[sc->depth - 1] : NULL;
 	struct zb_json_tok *t;
 
-	if (unlikely(j->n >= sc->max_tokens))
-		return bad(sc, ZB_JSON_TOO_MANY, p,
-			   "more than %zu values in one text",
-			   sc->max_tokens) != NULL;
-	if (unlikely(j->n >= j->cap) &&
-	    !grow((void **)&j->tok, &j->cap, j->n, sizeof(*j->tok)))
-		return no_memory(sc) != NULL;
+	if (unlikely(j->n >= size_min(sc->max_tokens, j->cap)) &&
+	    !more_tokens(sc, p))
+		return false;
 	*tok = (uint32_t)j->n++;
 	t = &j->tok[*tok];
 	t->type = type;

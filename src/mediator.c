@@ -645,13 +645,14 @@ static void frame(struct zb_mediator *m)
 		zb_med_spend(m);
 		return;
 	}
-	set_type(m);
 	row = zb_proto_row(ZB_FROM_EXT, zb_buf_str(&m->raw), m->raw.len);
 	if (!row) {
+		set_type(m);
 		unknown_type(m);
 		zb_med_spend(m);
 		return;
 	}
+	memcpy(m->out->type, row->type, row->type_len + 1);
 	if (zb_med_view(m, &v, row) == ZB_VIEW_SMUGGLED)
 		zb_med_spend(m);
 	else

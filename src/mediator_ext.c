@@ -390,9 +390,9 @@ void zb_med_from_ext(struct zb_mediator *m, struct zb_view *v)
 
 	if (!m->hello && row->id != ZB_FRAME_HELLO)
 		return;
-	if (zb_proto_field(&row->shape, "id", 2) >= 0 &&
-	    zb_med_name(m, &v->top, "id") && m->raw.len < sizeof(o->id))
-		memcpy(o->id, zb_buf_str(&m->raw), m->raw.len + 1);
+	zb_med_take_id(m, v);
+	if (m->id.len && m->id.len < sizeof(o->id))
+		memcpy(o->id, zb_buf_str(&m->id), m->id.len + 1);
 	if (!is_solicited(m, row))
 		zb_med_spend(m);
 	if (verb_allows(m, v))

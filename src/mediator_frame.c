@@ -498,16 +498,28 @@ bool zb_med_nested(const struct zb_view *v, const char *name, struct zb_part *p)
 	return true;
 }
 
+static bool read_name(struct zb_mediator *m, const struct zb_part *p,
+		      uint32_t tok, struct zb_buf *out)
+{
+	zb_buf_clear(out);
+	if (tok == ZB_JSON_NONE || p->json->tok[tok].type != ZB_JSON_STRING)
+		return false;
+	m->oom |= zb_json_string(p->json, tok, out) != 0;
+	return !memchr(zb_buf_str(out), '\0', out->len);
+}
+
 bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,
 		 const char *name)
 {
-	uint32_t tok = zb_med_field(p, name);
+	return read_name(m, p, zb_med_field(p, name), &m->raw);
+}
 
-	zb_buf_clear(&m->raw);
-	if (tok == ZB_JSON_NONE || p->json->tok[tok].type != ZB_JSON_STRING)
-		return false;
-	m->oom |= zb_json_string(p->json, tok, &m->raw) != 0;
-	return !memchr(zb_buf_str(&m->raw), '\0', m->raw.len);
+void zb_med_take_id(struct zb_mediator *m, const struct zb_view *v)
+{
+	int f = zb_proto_field(v->top.shape, "id", 2);
+
+	if (f < 0 || !read_name(m, &v->top, v->top.tok[f], &m->id))
+		zb_buf_clear(&m->id);
 }
 
 #define ONES  UINT64_C(0x0101010101010101)

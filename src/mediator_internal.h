@@ -51,7 +51,8 @@ struct zb_mediator {
 	struct zb_json_fault fault; /* of the last scan that failed */
 	struct zb_splice splice;
 	struct zb_buf raw, clean, key, quoted;
-	struct zb_buf id, name, event; /* of a frame of the host */
+	struct zb_buf id; /* of the frame, if it has one of use; or empty */
+	struct zb_buf name, event; /* of a frame of the host */
 };
 
 /* One object of a frame, taken apart by its shape. What a key came to is noted
@@ -153,6 +154,8 @@ void zb_med_cut(struct zb_view *v, const char *name);
  * people), in m->clean. Return: false if absent. */
 bool zb_med_text(struct zb_mediator *m, const struct zb_part *p,
 		 const char *name);
+/* The frame's id in m->id. */
+void zb_med_take_id(struct zb_mediator *m, const struct zb_view *v);
 /* Unescaped, uncleaned, in m->raw; false if absent, no string, or if it holds
  * a NUL. */
 bool zb_med_name(struct zb_mediator *m, const struct zb_part *p,

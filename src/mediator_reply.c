@@ -37,8 +37,8 @@ static void unclaimed(struct zb_mediator *m, const struct zb_view *v,
 		return;
 	}
 	id = show_id(m, v, &t);
-	if (zb_med_name(m, &v->top, "id"))
-		past = zb_calls_past(&m->calls, kind, zb_buf_str(&m->raw));
+	if (m->id.len)
+		past = zb_calls_past(&m->calls, kind, zb_buf_str(&m->id));
 	if (!zb_med_once(m, "reply %s %d %s", type,
 			 past ? (int)past->state : -1, id))
 		return;
@@ -56,8 +56,8 @@ static struct zb_call *claim(struct zb_mediator *m, const struct zb_view *v,
 {
 	struct zb_call *call = NULL;
 
-	if (zb_med_name(m, &v->top, "id"))
-		call = zb_calls_find(&m->calls, kind, zb_buf_str(&m->raw));
+	if (m->id.len)
+		call = zb_calls_find(&m->calls, kind, zb_buf_str(&m->id));
 	if (!call) {
 		zb_med_spend(m);
 		unclaimed(m, v, kind);
@@ -100,8 +100,8 @@ static bool is_base64(struct zb_mediator *m, const struct zb_json *j,
 static const char *block_fault(struct zb_mediator *m, const struct zb_part *p)
 {
 	uint32_t type = zb_med_field(p, "type");
-	uint32_t mime = zb_med_field(p, "mime_type");
 	uint32_t data = zb_med_field(p, "data");
+	uint32_t mime;
 
 	if (type == ZB_JSON_NONE)
 		return "a content block has no \"type\"";
@@ -109,6 +109,7 @@ static const char *block_fault(struct zb_mediator *m, const struct zb_part *p)
 		return data == ZB_JSON_NONE || zb_json_is(p->json, data, "")
 			       ? NULL
 			       : "a text block has \"data\"";
+	mime = zb_med_field(p, "mime_type");
 	if (mime == ZB_JSON_NONE || zb_json_is(p->json, mime, ""))
 		return "an image has no \"mime_type\"";
 	if (data == ZB_JSON_NONE)
@@ -120,11 +121,10 @@ static const char *block_fault(struct zb_mediator *m, const struct zb_part *p)
 
 static void check_content(struct zb_mediator *m, struct zb_view *v)
 {
-	uint32_t content = zb_med_field(&v->top, "content");
 	struct zb_json *j;
 	int f = zb_proto_field(v->top.shape, "content", 7);
 
-	if (content == ZB_JSON_NONE || v->bad[0] || f < 0)
+	if (f < 0 || v->top.tok[f] == ZB_JSON_NONE || v->bad[0])
 		return;
 	j = v->top.inner[f];
 	for (uint32_t i = zb_json_first(j, 0); i != ZB_JSON_NONE;
