@@ -98,15 +98,9 @@ static const char *const devices[] = {
 	"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
 	"/dev/urandom", "/dev/pts",  "/dev/shm",  NULL};
 
-static const char *const proc_readonly[] = {
-	"/proc/sys",  "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
-	"/proc/acpi", "/proc/scsi",	     "/proc/fs",  NULL};
-
 /* What a change without the right gets: the mount says it first. */
-static struct zb_finding readonly(const struct zb_plan *plan, int place)
+static struct zb_finding readonly(int place)
 {
-	if (plan->places[place].kind == ZB_PLACE_PROC)
-		return deny(ZB_R_NO_RIGHT, place, EACCES, ZB_FLOOR_LANDLOCK);
 	return deny(ZB_R_READONLY, place, EROFS, ZB_FLOOR_MOUNT);
 }
 
@@ -321,14 +315,12 @@ static struct zb_finding judge_write(const struct zb_plan *plan,
 	if (!q->exists && !p->carved)
 		return allow(i); /* fails by itself */
 	if (!(p->rights & ZB_MAY_WRITE))
-		return readonly(plan, i);
+		return readonly(i);
 	if (p->kind == ZB_PLACE_DEV && q->op == ZB_OP_FS_META &&
 	    !is_own_node(q->target))
 		return deny(ZB_R_READONLY, i, EROFS, ZB_FLOOR_MOUNT);
 	if (p->kind == ZB_PLACE_DEV && !below_any(q->target, devices))
 		return deny(ZB_R_NO_RIGHT, i, EACCES, ZB_FLOOR_LANDLOCK);
-	if (p->kind == ZB_PLACE_PROC && below_any(q->target, proc_readonly))
-		return deny(ZB_R_READONLY, i, EROFS, ZB_FLOOR_MOUNT);
 	if (carved_out(plan, q, i, true, &f))
 		return f;
 	return allowed(p, i, false);
@@ -369,7 +361,7 @@ static struct zb_finding judge_name(const struct zb_plan *plan,
 	if (q->op == ZB_OP_FS_DELETE && !q->exists && hides(p))
 		return deny(ZB_R_HIDDEN, i, ENOENT, ZB_FLOOR_MOUNT);
 	if (!(rights_at(p, q->target) & ZB_MAY_CREATE))
-		return readonly(plan, i);
+		return readonly(i);
 	if (mount && goes)
 		return deny(ZB_R_MOUNT, i, EBUSY, ZB_FLOOR_MOUNT);
 	if (carved_out(plan, q, i, true, &f))

@@ -14,7 +14,7 @@
  * programs of that prefix.
  * rights: "read", "exec" (and read), "link" (the link itself, if it is one).
  * programs: names looked up in the system's own directories, exec. with: other
- * fragments whose needs are needed too. quiet: probes that are answered ENOENT
+ * fragments whose needs are needed too. quiet: probes and changes that are refused
  * without a record: a path, exactly, or a pattern of path_match.h.
  *
  * Variables: ${prefix} the installation prefixes of the program (/usr for

@@ -250,7 +250,7 @@ static int add_system(struct zb_resolver *r)
 	const struct zb_place made[] = {
 		{.kind = ZB_PLACE_PROC,
 		 .path = (char[]){"/proc"},
-		 .rights = ZB_MAY_READ | ZB_MAY_WRITE | ZB_MAY_LIST,
+		 .rights = ZB_MAY_READ | ZB_MAY_LIST,
 		 .is_dir = true},
 		{.kind = ZB_PLACE_DEV,
 		 .path = (char[]){"/dev"},
@@ -270,6 +270,28 @@ static int add_system(struct zb_resolver *r)
 	for (size_t i = 0; !rc && i < sizeof(made) / sizeof(made[0]); i++)
 		rc = zb_resolve_add(r, &made[i]);
 	return rc ? rc : add_accounts(r);
+}
+
+/* Debian's links to the one chosen of several programs lead through this
+ * directory. A program that is granted by name brings its own along, as any
+ * link, and base.json those of libraries; in a granted directory it may be any.
+ */
+static int add_alternatives(struct zb_resolver *r)
+{
+	const struct zb_need need = {.path = (char[]){"/etc/alternatives"},
+				     .rights = ZB_MAY_READ | ZB_MAY_LIST,
+				     .optional = true};
+
+	for (size_t i = 0; i < r->plan->n_places; i++) {
+		const struct zb_place *p = &r->plan->places[i];
+
+		if (p->kind == ZB_PLACE_GRANT && p->is_dir &&
+		    (zb_path_below(p->path, "/usr") ||
+		     zb_path_below("/usr", p->path)))
+			return zb_resolve_needs(r, ZB_PLACE_SYSTEM, &need, 1,
+						"needs");
+	}
+	return 0;
 }
 
 /* A private place: @source stands at the real name of @path, and the links
@@ -522,6 +544,7 @@ static int resolve(struct zb_resolver *r, const struct zb_manifest *manifest)
 		add_own,
 		zb_resolve_denies,
 		zb_resolve_grants,
+		add_alternatives,
 		zb_resolve_judge_links,
 		zb_resolve_settle,
 		check_made,

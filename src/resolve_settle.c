@@ -8,8 +8,8 @@
  *		one for writing some always reach
  *	drop	what a place around it shows anyway, with the same rights
  *	unfold	a small directory of the system becomes one of ours, with links
- *		and copies in it; one of a runtime only if no file is in it,
- *		since a copy is new, and a runtime may look at that (Python
+ *		and copies in it; one of a runtime only if no source is in it,
+ *		since a copy is new, and a runtime looks at that (Python
  *		compiles again what is newer than its bytecode)
  *	pin	ancestors inside HOME and data/ (a directory that is renamed
  *		would take the mount below it to another name); below /tmp, and
@@ -356,7 +356,7 @@ static void drop(struct zb_plan *p)
 struct unfolded {
 	struct zb_strv dirs, files, links; /* links: where, then what it says */
 	size_t names, bytes;
-	bool no_files; /* may be in it */
+	bool no_source; /* may be in it */
 };
 
 static void unfolded_done(struct unfolded *u)
@@ -364,6 +364,20 @@ static void unfolded_done(struct unfolded *u)
 	zb_strv_done(&u->dirs);
 	zb_strv_done(&u->files);
 	zb_strv_done(&u->links);
+}
+
+static bool is_source(const char *path)
+{
+	static const char *const compiled[] = {".py", ".pyc"};
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sizeof(compiled) / sizeof(compiled[0]); i++) {
+		size_t len = strlen(compiled[i]);
+
+		if (n > len && !strcmp(path + n - len, compiled[i]))
+			return true;
+	}
+	return false;
 }
 
 /* Sort @path, found in one of the directories. Return: 0, ZB_ELIMIT, or 1: the
@@ -382,7 +396,7 @@ static int sort_name(struct zb_resolver *r, struct unfolded *u,
 			rc = ZB_ELIMIT;
 	} else if (w.is_dir) {
 		rc = zb_strv_add(&u->dirs, path);
-	} else if (w.is_file && !u->no_files &&
+	} else if (w.is_file && !(u->no_source && is_source(path)) &&
 		   w.size <= ZB_COPY_BYTES - u->bytes) {
 		u->bytes += w.size;
 		rc = zb_strv_add(&u->files, path);
@@ -472,8 +486,8 @@ static int unfold(struct zb_resolver *r)
 	int rc = 0;
 
 	for (size_t i = 0; rc >= 0 && i < n; i++) {
-		struct unfolded u = {.no_files = p->places[i].kind ==
-						 ZB_PLACE_RUNTIME};
+		struct unfolded u = {.no_source = p->places[i].kind ==
+						  ZB_PLACE_RUNTIME};
 
 		if (!can_unfold(p, i))
 			continue;

@@ -314,8 +314,11 @@ static void serve(struct zb_broker *b, struct zb_call *c)
  * another's while a thread that hangs may still use it. */
 static void retire_listener(struct zb_broker *b)
 {
-	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int nothing;
 
+	if (b->listener < 0)
+		return;
+	nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (nothing < 0)
 		return;
 	dup3(nothing, b->listener, O_CLOEXEC);
@@ -327,6 +330,29 @@ static void now_ready(struct zb_broker *b)
 	b->ready = true;
 }
 
+static void now_serving(struct zb_broker *b)
+{
+	b->serving = true;
+}
+
+static void now_stopping(struct zb_broker *b)
+{
+	atomic_store(&b->stopping, true);
+}
+
+/* Return: true, or false if there will be no listener. */
+static bool await_listener(struct zb_broker *b)
+{
+	bool serving;
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->serving && !atomic_load(&b->stopping))
+		pthread_cond_wait(&b->change, &b->lock);
+	serving = b->serving;
+	pthread_mutex_unlock(&b->lock);
+	return serving;
+}
+
 static void *notify_main(void *arg)
 {
 	struct zb_broker *b = arg;
@@ -335,7 +361,7 @@ static void *notify_main(void *arg)
 	pthread_setname_np(pthread_self(), "zb-broker");
 	b->setup_error = c ? confine() : ENOMEM;
 	announce(b, now_ready);
-	if (c && !b->setup_error) {
+	if (c && !b->setup_error && await_listener(b)) {
 		c->confined = true;
 		serve(b, c);
 	}
@@ -413,7 +439,7 @@ static int open_box(const struct zb_plan *plan)
 	return -1;
 }
 
-static int set_up(struct zb_broker *b, int root, struct zb_error *err)
+static int set_up(struct zb_broker *b, struct zb_error *err)
 {
 	const struct zb_broker_config *cfg = &b->cfg;
 	struct zb_recorder_config rec = {
@@ -422,8 +448,7 @@ static int set_up(struct zb_broker *b, int root, struct zb_error *err)
 		.ctx = cfg->ctx,
 	};
 
-	if (zb_jail_init(&b->jail, cfg->plan, root, err) ||
-	    zb_recorder_new(&b->recorder, &rec, err) || fill_rows(b, err))
+	if (zb_recorder_new(&b->recorder, &rec, err) || fill_rows(b, err))
 		return err ? (int)err->code : ZB_ESYS;
 	if (!zb_notify_usable())
 		return zb_fail(err, ZB_EUNSUPPORTED,
@@ -433,8 +458,6 @@ static int set_up(struct zb_broker *b, int root, struct zb_error *err)
 	b->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->wake < 0)
 		return zb_fail_sys(err, errno, "eventfd");
-	if (!cfg->host || cfg->host->sync_wake_up)
-		zb_notify_sync_wake_up(b->listener);
 	zb_workers_prepare();
 	return 0;
 }
@@ -466,14 +489,11 @@ int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 	struct zb_broker *b = calloc(1, sizeof(*b));
 	int rc;
 
-	if (!b) {
-		close(cfg->listener);
-		close(cfg->root);
+	if (!b)
 		return zb_fail(err, ZB_ELIMIT, "broker: out of memory");
-	}
 	b->cfg = *cfg;
 	b->plan = cfg->plan;
-	b->listener = cfg->listener;
+	b->listener = -1;
 	b->wake = -1;
 	b->box = -1;
 	b->jail.root = -1;
@@ -481,7 +501,7 @@ int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 	b->uid = geteuid();
 	b->gid = getegid();
 	init_locks(b);
-	rc = set_up(b, cfg->root, err);
+	rc = set_up(b, err);
 	if (!rc)
 		rc = start_threads(b, err);
 	if (rc) {
@@ -489,6 +509,22 @@ int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 		return rc;
 	}
 	*out = b;
+	return 0;
+}
+
+int zb_broker_serve(struct zb_broker *b, int listener, int root,
+		    struct zb_error *err)
+{
+	int rc = zb_jail_init(&b->jail, b->cfg.plan, root, err);
+
+	if (rc) {
+		close(listener);
+		return rc;
+	}
+	b->listener = listener;
+	if (!b->cfg.host || b->cfg.host->sync_wake_up)
+		zb_notify_sync_wake_up(listener);
+	announce(b, now_serving);
 	return 0;
 }
 
@@ -553,7 +589,7 @@ void zb_broker_stop(struct zb_broker *b)
 
 	if (!b)
 		return;
-	atomic_store(&b->stopping, true);
+	announce(b, now_stopping);
 	if (b->wake >= 0 && write(b->wake, &one, sizeof(one)) < 0)
 		(void)0; /* the thread sees @stopping at the next poll */
 	zb_workers_stop(&b->workers);

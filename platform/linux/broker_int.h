@@ -54,6 +54,7 @@ struct zb_broker {
 	bool recording;	  /* the recorder's thread runs */
 	bool ready;	  /* the notify thread: set up, or setup_error */
 	int setup_error;
+	bool serving; /* @listener and @jail are there */
 	unsigned refs;
 };
 

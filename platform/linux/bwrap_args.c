@@ -5,20 +5,22 @@
  * made at its destination even if that has to be created first; below a bind
  * that would be a file on the host, so whatever lies in a bound place must be
  * there already (bwrap_args.h). Read-only is made last, since nothing can be
- * created below afterwards: directories of ours, /dev, and the root.
+ * created below afterwards: directories of ours, /proc, /dev, and the root.
  *
  * What bwrap leaves open and is closed here:
- *	- /proc/sys: bwrap skips it where access(2) says that it cannot be
- *	  written. For root that looks at the directory; the files in it, such
- *	  as core_pattern, belong to uid 0 and need no capability. (irq, bus
- *	  and sysrq-trigger it closes wherever they could be written, in every
- *	  version from 0.6; acpi, scsi and fs it does not know.)
+ *	- /proc: of it bwrap closes some names, and those only where access(2)
+ *	  says that they could be written. For root that looks at the directory
+ *	  /proc/sys; the files in it, such as core_pattern, belong to uid 0 and
+ *	  need no capability, and what else drivers put into /proc nobody can
+ *	  list. So all of it is read-only. (What is opened through a link in
+ *	  /proc/PID/fd is asked of the mount that it leads to.)
  *	- /dev/shm: a plain directory on the tmpfs of /dev, so it would become
  *	  read-only with it. It gets a tmpfs of its own.
  *
  * Binds are what takes the time: after each, bwrap reads the list of all mounts
- * there are, the host's included. So small files of the system are copied, and
- * what the mount around it shows anyway gets none of its own.
+ * there are, the host's included. So small files of the system are copied, what
+ * the mount around it shows anyway gets none of its own, and the mounts that
+ * are no binds come last (turn_of).
  */
 #include "bwrap_args.h"
 
@@ -28,6 +30,8 @@
 #include "text.h"
 
 #include <string.h>
+
+#define LAST_TURN 2
 
 /* Additions after a failure are ignored; it is looked at once, at the end. */
 struct list {
@@ -83,31 +87,6 @@ static void add_namespaces(struct list *l, const struct zb_bwrap_layers *layers)
 	 * suite, without this layer, keeps them.) */
 	ADD(l, layers->caps ? "--cap-drop" : "--cap-add", "ALL");
 	ADD(l, "--hostname", "sandbox");
-}
-
-static void add_proc(struct list *l, const char *proc)
-{
-	/* Files that uid 0 may write without any capability. */
-	static const struct {
-		const char *name, *how;
-	} sealed[] = {
-		{"sys", "--ro-bind"},
-		{"acpi", "--ro-bind-try"},
-		{"scsi", "--ro-bind-try"},
-		{"fs", "--ro-bind-try"},
-	};
-
-	ADD(l, "--proc", proc);
-	for (size_t i = 0; i < ZB_ARRAY_LEN(sealed); i++) {
-		zb_auto(free) char *host =
-			zb_path_join("/proc", sealed[i].name);
-		zb_auto(free) char *in = zb_path_join(proc, sealed[i].name);
-
-		if (host && in)
-			ADD(l, sealed[i].how, host, in);
-		else
-			l->failed = true;
-	}
 }
 
 static void add_dev(struct list *l, const char *dev)
@@ -178,7 +157,7 @@ static void add_place(struct list *l, const struct zb_plan *plan,
 		return;
 	switch (p->kind) {
 	case ZB_PLACE_PROC:
-		add_proc(l, p->path);
+		ADD(l, "--proc", p->path);
 		break;
 	case ZB_PLACE_DEV:
 		add_dev(l, p->path);
@@ -209,6 +188,36 @@ static void add_place(struct list *l, const struct zb_plan *plan,
 	}
 }
 
+/* When a place is mounted: those that bring file systems of their own, which
+ * bwrap makes without a look at the list, come after those that are binds. What
+ * lies in a place is never before it. */
+static int turn_of(const struct zb_plan *plan, const struct zb_place *p)
+{
+	int turn = 0;
+
+	for (size_t i = 0; i < plan->n_places; i++) {
+		const struct zb_place *q = &plan->places[i];
+		bool fresh = q->kind == ZB_PLACE_PROC ||
+			     q->kind == ZB_PLACE_DEV || q->kind == ZB_PLACE_TMP;
+
+		if ((!fresh && q->kind != ZB_PLACE_HOME) ||
+		    !zb_path_below(p->path, q->path))
+			continue;
+		if (fresh)
+			return LAST_TURN;
+		turn = 1;
+	}
+	return turn;
+}
+
+static void add_places(struct list *l, const struct zb_plan *plan)
+{
+	for (int turn = 0; turn <= LAST_TURN; turn++)
+		for (size_t i = 0; i < plan->n_places; i++)
+			if (turn_of(plan, &plan->places[i]) == turn)
+				add_place(l, plan, &plan->places[i]);
+}
+
 /* Parents last: a remount must not stand in the way of one below it. */
 static void add_read_only(struct list *l, const struct zb_plan *plan)
 {
@@ -217,7 +226,8 @@ static void add_read_only(struct list *l, const struct zb_plan *plan)
 	for (size_t i = plan->n_places; i-- > 0;) {
 		const struct zb_place *p = &plan->places[i];
 
-		if (p->kind == ZB_PLACE_DEV || dir_is_mount(plan, p))
+		if (p->kind == ZB_PLACE_DEV || p->kind == ZB_PLACE_PROC ||
+		    dir_is_mount(plan, p))
 			ADD(l, "--remount-ro", p->path);
 		if (!strcmp(p->path, "/"))
 			own_root = false; /* a bind, read-only if so planned */
@@ -333,8 +343,7 @@ int zb_bwrap_args_layered(struct zb_bwrap_args *out, const struct zb_plan *plan,
 		return rc;
 	add_namespaces(&l, layers);
 	if (layers->mounts) {
-		for (size_t i = 0; i < plan->n_places; i++)
-			add_place(&l, plan, &plan->places[i]);
+		add_places(&l, plan);
 		add_read_only(&l, plan);
 	} else {
 		ADD(&l, "--dev-bind", "/", "/", "--proc", "/proc");
@@ -397,14 +406,11 @@ static void print_args(const struct zb_bwrap_args *a, struct zb_buf *out)
 		const char *option;
 		unsigned operands;
 	} arity[] = {
-		{"--ro-bind", 2},  {"--ro-bind-try", 2},
-		{"--bind", 2},	   {"--symlink", 2},
-		{"--dev-bind", 2}, {"--ro-bind-data", 2},
-		{"--file", 2},	   {"--cap-drop", 1},
-		{"--hostname", 1}, {"--proc", 1},
-		{"--dev", 1},	   {"--perms", 1},
-		{"--tmpfs", 1},	   {"--dir", 1},
-		{"--chdir", 1},	   {"--remount-ro", 1},
+		{"--ro-bind", 2},  {"--bind", 2},     {"--symlink", 2},
+		{"--dev-bind", 2}, {"--file", 2},     {"--ro-bind-data", 2},
+		{"--cap-drop", 1}, {"--hostname", 1}, {"--proc", 1},
+		{"--dev", 1},	   {"--perms", 1},    {"--tmpfs", 1},
+		{"--dir", 1},	   {"--chdir", 1},    {"--remount-ro", 1},
 	};
 
 	for (size_t i = 0; i < a->args.n;) {

@@ -301,15 +301,12 @@ static void release(struct zb_proc *p)
 	free(p);
 }
 
-/* The broker takes the listener and the root descriptor. */
 static int start_broker(struct zb_proc *p, const struct zb_host *host,
 			struct zb_error *err)
 {
 	struct zb_broker_config cfg = {
 		.plan = p->plan,
 		.host = host,
-		.listener = zb_steal_fd(&p->launch.listener),
-		.root = zb_steal_fd(&p->launch.root),
 		.on_denial = p->opt.on_denial,
 		.ctx = p->opt.ctx,
 	};
@@ -359,14 +356,21 @@ static int bring_up(struct zb_proc *p, const struct zb_host *host,
 		rc = check_kernel(p->plan, host, err);
 	if (rc)
 		return rc;
-	rc = zb_launch_start(&p->launch, p->plan, host, stdio, err);
+	rc = zb_launch_begin(&p->launch, p->plan, host, stdio, err);
+	/* While bwrap is at work: */
+	if (rc == 0 && zb_layers.seccomp && start_broker(p, host, err))
+		return (int)err->code;
+	if (rc == 0)
+		rc = zb_launch_ready(&p->launch, err);
 	if (rc == ZB_EUNSUPPORTED)
 		return zb_probe_explain(host, err);
 	if (rc)
 		return rc;
 	rc = zb_limits_init(&p->limits, p->plan, p->launch.root, err);
 	if (rc == 0 && zb_layers.seccomp)
-		rc = start_broker(p, host, err);
+		rc = zb_broker_serve(p->broker,
+				     zb_steal_fd(&p->launch.listener),
+				     zb_steal_fd(&p->launch.root), err);
 	if (rc == 0)
 		rc = zb_launch_go(&p->launch, err);
 	/* A broker that may not look into the program answers EPERM: Yama. */

@@ -228,10 +228,13 @@ static bool add_mount(struct zb_jail *j, const struct zb_plan *plan, int i)
 	struct zb_jail_mount m = {.place = i};
 	struct zb_spot f;
 	bool own;
-	zb_auto(fd) int fd = zb_jail_open(j->root, p->path, O_NOFOLLOW, INSIDE);
+	zb_auto(fd) int fd = -1;
 
-	if (p->copied || fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
+	if (p->copied)
 		return true; /* no mount of its own */
+	fd = zb_jail_open(j->root, p->path, O_NOFOLLOW, INSIDE);
+	if (fd < 0 || !look(fd, &f, &own) || S_ISLNK(f.mode))
+		return true;
 	if (p->shown) {
 		j->files[j->n_files++] =
 			(struct zb_jail_file){f.mnt, f.dev, f.ino, i};

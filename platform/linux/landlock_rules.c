@@ -196,10 +196,7 @@ static uint64_t place_access(const struct zb_place *p)
 	case ZB_PLACE_TEXT:
 		return ZB_LL_READ_FILE;
 	case ZB_PLACE_PROC:
-		/* Writing: oom_score_adj, comm of its own processes. What is
-		 * the host's there is mounted read-only (bwrap_args.c). A
-		 * shell's `>` truncates. */
-		return ZB_LL_READ_FILE | ZB_LL_READ_DIR | WRITE;
+		return ZB_LL_READ_FILE | ZB_LL_READ_DIR;
 	case ZB_PLACE_DEV:  /* see devices[] */
 	case ZB_PLACE_LINK: /* reading a link needs no right */
 	case ZB_PLACE_DIR:  /* only leads somewhere, listed as all is */

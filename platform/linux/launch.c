@@ -4,10 +4,10 @@
  *	memfds: arguments,
  *	file contents, configuration, the stage itself
  *	spawn ---------------> namespaces, mounts,
- *	                       capabilities away
+ *	(broker starts)        capabilities away
  *	                       exec ---------------------> checks, Landlock,
  *	READY, listener, / <----------------------------- seccomp
- *	(broker starts)                                    fork
+ *	(broker serves)                                    fork
  *	CHILD <-------------------------------------------- child, waits
  *	go -----------------------------------------------> child execs
  *	STARTED <------------------------------------------ execve worked
@@ -795,13 +795,12 @@ static int check_thread(struct zb_error *err)
 		       "ends with the thread that started it");
 }
 
-int zb_launch_start(struct zb_launch *out, const struct zb_plan *plan,
+int zb_launch_begin(struct zb_launch *out, const struct zb_plan *plan,
 		    const struct zb_host *host, const int stdio[3],
 		    struct zb_error *err)
 {
 	struct zb_launch l = ZB_LAUNCH_NONE;
 	struct zb_error own = {0};
-	struct zb_stage_msg msg;
 	struct inherit in = {0};
 	int rc = check_thread(err);
 
@@ -812,16 +811,22 @@ int zb_launch_start(struct zb_launch *out, const struct zb_plan *plan,
 	l.deadline = zb_monotonic_ms() + ZB_LAUNCH_MS;
 	rc = begin(&l, &in, plan, host, stdio, err);
 	inherit_done(&in);
-	if (rc == 0)
-		rc = zb_launch_receive(&l, &msg, err);
-	if (rc == 0 && !l.stage)
-		rc = zb_fail(err, ZB_ESYS, "unexpected word of zotbox-stage");
 	if (rc) {
 		zb_launch_done(&l);
 		return rc;
 	}
 	*out = l;
 	return 0;
+}
+
+int zb_launch_ready(struct zb_launch *l, struct zb_error *err)
+{
+	struct zb_stage_msg msg;
+	int rc = zb_launch_receive(l, &msg, err);
+
+	if (rc == 0 && !l->stage)
+		rc = zb_fail(err, ZB_ESYS, "unexpected word of zotbox-stage");
+	return rc;
 }
 
 int zb_launch_go(struct zb_launch *l, struct zb_error *err)

@@ -13,9 +13,9 @@
 #define ZB_LAUNCH_MS 10000
 
 /* -1 (descriptors) and 0 (processes) where absent. The handshake's phases:
- * zb_launch_start() returns with the stage confined and waiting;
- * zb_launch_go() lets it start the program, so somebody must answer the
- * listener by then. */
+ * zb_launch_begin() returns when bwrap is at work, which takes the longest;
+ * zb_launch_ready() with the stage confined and waiting; zb_launch_go() lets
+ * it start the program, so somebody must answer the listener by then. */
 struct zb_launch {
 	int ctrl;     /* our end of the control socket */
 	int listener; /* -1 without the seccomp layer */
@@ -39,13 +39,16 @@ struct zb_launch {
 		}                                                              \
 	}
 
-/* Return: 0; ZB_EUNSUPPORTED when bwrap, Landlock or the listener did not
- * work (their words in @err); ZB_EPOLICY when a place was swapped; ZB_ESYS.
- * Nothing is left behind on failure. Main thread only (--die-with-parent is
- * about the thread). @stdio NULL: self test. */
-int zb_launch_start(struct zb_launch *out, const struct zb_plan *plan,
+/* Return: 0; ZB_EUNSUPPORTED when bwrap could not be started; ZB_EPOLICY when
+ * a place was swapped; ZB_ESYS. Nothing is left behind on failure. Main thread
+ * only (--die-with-parent is about the thread). @stdio NULL: self test. */
+int zb_launch_begin(struct zb_launch *out, const struct zb_plan *plan,
 		    const struct zb_host *host, const int stdio[3],
 		    struct zb_error *err);
+/* Return: 0; ZB_EUNSUPPORTED when bwrap, Landlock or the listener did not
+ * work (their words in @err); ZB_EPOLICY when a place was swapped; ZB_ESYS.
+ * On failure the caller still owns @l. */
+int zb_launch_ready(struct zb_launch *l, struct zb_error *err);
 /* Start the program and wait until execve worked. On failure the caller
  * still owns @l. */
 int zb_launch_go(struct zb_launch *l, struct zb_error *err);

@@ -525,11 +525,13 @@ static int self_test(const struct zb_host *h, struct zb_error *err)
 			       .places = places,
 			       .n_places = ZB_ARRAY_LEN(places)};
 	struct zb_launch l;
-	int rc = zb_launch_start(&l, &plan, h, NULL, err);
+	int rc = zb_launch_begin(&l, &plan, h, NULL, err);
 
 	if (rc)
 		return rc;
-	rc = l.listener < 0 ? 0 : try_launch(&l, err);
+	rc = zb_launch_ready(&l, err);
+	if (rc == 0 && l.listener >= 0)
+		rc = try_launch(&l, err);
 	zb_launch_done(&l);
 	return rc;
 }

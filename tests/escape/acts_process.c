@@ -55,7 +55,7 @@ static int peek_memory(char **a, struct say *s)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%s/mem", a[0]);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno;
 	if (!number(a[1])) /* it was opened: that is all there is to get */

@@ -69,7 +69,7 @@ static const struct row common[] = {
 	{ZB_PLACE_LINK, "/lib", "usr/lib", 0, 0, "base.json", "needs", NULL},
 	{ZB_PLACE_LINK, "/lib64", "usr/lib64", 0, 0, "base.json", "needs",
 	 NULL},
-	{ZB_PLACE_PROC, "/proc", NULL, RW, DIR_, NULL, NULL, NULL},
+	{ZB_PLACE_PROC, "/proc", NULL, RO, DIR_, NULL, NULL, NULL},
 	{ZB_PLACE_SYSTEM, "/usr/lib/x86_64-linux-gnu", "", RX, DIR_,
 	 "base.json", "needs", NULL},
 	{ZB_PLACE_SYSTEM, "/usr/lib64", "", RX, DIR_, "base.json", "needs",

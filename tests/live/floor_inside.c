@@ -114,7 +114,7 @@ static void environment(void)
 	for (char **e = environ; *e; e++)
 		printf("env %s\n", *e);
 	try_open("environ-of-1", "/proc/1/environ", O_RDONLY);
-	try_open("memory-of-1", "/proc/1/mem", O_RDWR);
+	try_open("memory-of-1", "/proc/1/mem", O_RDONLY);
 	try_open("program-of-1", "/proc/1/exe", O_RDONLY);
 	try_open("root-of-1", "/proc/1/root", O_RDONLY);
 }

@@ -15,6 +15,7 @@
 
 struct zb_broker {
 	int listener, root;
+	bool serving;
 	pthread_t thread;
 };
 
@@ -41,29 +42,29 @@ static void *say_yes(void *arg)
 int zb_broker_start(struct zb_broker **out, const struct zb_broker_config *cfg,
 		    struct zb_error *err)
 {
-	struct zb_broker *b = calloc(1, sizeof(*b));
+	(void)cfg;
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : zb_fail(err, ZB_ELIMIT, "out of memory");
+}
 
-	if (b) {
-		b->listener = cfg->listener;
-		b->root = cfg->root;
-	}
-	if (!b || pthread_create(&b->thread, NULL, say_yes, b)) {
-		free(b);
-		close(cfg->listener);
-		close(cfg->root);
-		return zb_fail(err, ZB_ESYS, "start a thread");
-	}
-	*out = b;
-	return 0;
+int zb_broker_serve(struct zb_broker *b, int listener, int root,
+		    struct zb_error *err)
+{
+	b->listener = listener;
+	b->root = root;
+	b->serving = !pthread_create(&b->thread, NULL, say_yes, b);
+	return b->serving ? 0 : zb_fail(err, ZB_ESYS, "start a thread");
 }
 
 void zb_broker_stop(struct zb_broker *b)
 {
 	if (!b)
 		return;
-	pthread_join(b->thread, NULL);
-	close(b->listener);
-	close(b->root);
+	if (b->serving) {
+		pthread_join(b->thread, NULL);
+		close(b->listener);
+		close(b->root);
+	}
 	free(b);
 }
 

@@ -109,7 +109,7 @@ static void rights_by_plan(void **state)
 		{"strict-python", "/home/u/.zot/zotbox/weather/data",
 		 ZB_LL_EXECUTE | READ | WRITE | ALTER},
 		{"strict-python", "/tmp", ZB_LL_EXECUTE | READ | WRITE | ALTER},
-		{"strict-python", "/proc", READ | WRITE},
+		{"strict-python", "/proc", READ},
 		{"strict-python", "/dev", 0},
 		{"strict-python", "/dev/tty", 0},
 		{"strict-python", "/dev/null",

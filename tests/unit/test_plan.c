@@ -70,7 +70,7 @@ static const struct {
 	 NULL,
 	 NULL,
 	 false,
-	 {"  tmp     rwcxl /tmp", "  proc    rw--l /proc",
+	 {"  tmp     rwcxl /tmp", "  proc    r---l /proc",
 	  "  dev     rw--l /dev", "  text    r---- /etc/passwd",
 	  "  text    r---- /etc/group", "  PWD=" EXT, "cwd " EXT,
 	  "policy strict", "project " P}},
@@ -1256,7 +1256,9 @@ static void small_directories_are_unfolded(void **state)
 				  "runtimes/python.json");
 		s.needs[3] = need("/usr/share/none", ZB_MAY_READ | ZB_MAY_LIST,
 				  "runtimes/python.json");
-		s.program.n_needs = 4;
+		s.needs[4] = need("/usr/share/pylib", ZB_MAY_READ | ZB_MAY_LIST,
+				  "runtimes/python.json");
+		s.program.n_needs = 5;
 		assert_int_equal(fake_plan(&s, &p), 0);
 		assert_true(keeps_order(&p));
 		zb_plan_print(&p, &b);
@@ -1277,13 +1279,50 @@ static void small_directories_are_unfolded(void **state)
 			assert_true(has_line(
 				text, "  link    r---- /usr/share/few/l -> a"));
 		}
-		/* Of a runtime no file is copied: its time counts. */
+		/* Of a runtime no source is copied: its time counts. */
 		if (rows[i].unfolded) {
+			assert_true(has_line(
+				text, "  runtime r---l /usr/share/pylib"));
 			assert_true(has_line(text,
-					     "  runtime r---l /usr/share/doc"));
+					     "  dir     r---l /usr/share/doc"));
+			assert_true(has_line(
+				text, "  runtime r---- /usr/share/doc/x"));
 			assert_true(has_line(
 				text, "  dir     r---l /usr/share/none"));
 		}
+		zb_plan_done(&p);
+		fake_done(&s);
+	}
+}
+
+/* The links to one of several programs are there for a directory of programs.
+ */
+static void alternatives_of_a_directory(void **state)
+{
+	static const struct {
+		const char *over;
+		bool there;
+	} rows[] = {
+		{NULL, false},
+		{"{\"fs\":{\"exec\":[\"/usr/bin/env\"]}}", false},
+		{"{\"fs\":{\"read\":[\"~/src\"]}}", false},
+		{"{\"fs\":{\"exec\":[\"/usr/bin\"]}}", true},
+		{"{\"fs\":{\"read\":[\"/usr/share\"]}}", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct fake_setup s;
+		struct zb_plan p;
+		struct zb_buf b = {0};
+
+		setup(&s, STRICT, rows[i].over);
+		assert_int_equal(fake_plan(&s, &p), 0);
+		zb_plan_print(&p, &b);
+		assert_int_equal(has_line(zb_buf_str(&b),
+					  "  system  r---l /etc/alternatives"),
+				 rows[i].there);
+		zb_buf_done(&b);
 		zb_plan_done(&p);
 		fake_done(&s);
 	}
@@ -1322,6 +1361,7 @@ int main(void)
 		cmocka_unit_test(a_held_home_stays_held),
 		cmocka_unit_test(what_is_shown_anyway_is_no_mount),
 		cmocka_unit_test(small_directories_are_unfolded),
+		cmocka_unit_test(alternatives_of_a_directory),
 		cmocka_unit_test(each_path_is_looked_at_once),
 	};
 
