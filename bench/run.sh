@@ -8,7 +8,8 @@
 set -eu
 build=${ZB_BUILD:?} src=${ZB_SRC:?}
 rounds=${ZB_ROUNDS:-30}
-work=$(mktemp -d "${TMPDIR:-/tmp}/zotbox-bench.XXXXXX")
+# Where a sandbox has a mount of its own (/tmp) no home lies.
+work=$(mktemp -d /var/tmp/zotbox-bench.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 HOME=$work/home ZOT_HOME=$work/home/zot ZB_BENCH_RESULTS=$work/results
 export HOME ZOT_HOME ZB_BENCH_RESULTS
