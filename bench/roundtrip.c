@@ -1,5 +1,13 @@
 /* roundtrip.c - one frame out, its answer back, one pending: directly, through
- * a byte proxy, through `zotbox wrap` (mediated, sandboxed). Interleaved.
+ * a byte proxy, through `zotbox wrap` (mediated, sandboxed).
+ *
+ * The three take turns, so that a slow moment hits all of them. The sizes do
+ * not, small ones come first: a megabyte leaves every cache cold and every
+ * buffer grown behind it, and that is not what most frames come after.
+ *
+ * The proxy is started as it would be in the place of wrap. That the sandboxed
+ * extension has a session of its own, which the scheduler may treat as a group
+ * of its own, is part of what wrap adds.
  *
  * Which CPU each of three processes is woken on is the scheduler's choice, and
  * costs more than all that is measured here; with "one-cpu" there is no choice,
@@ -116,6 +124,18 @@ static double once(struct peer *p, size_t size, int times)
 	return (double)(now_ns() - begin) / 1e3 / times;
 }
 
+/* All rounds of one size; the first ones do not count. */
+static void measure(struct peer p[3], int s, size_t size, int times)
+{
+	for (int r = -2; r < ROUNDS; r++)
+		for (int i = 0; i < 3; i++) {
+			double us = once(&p[i], size, times);
+
+			if (r >= 0)
+				p[i].v[s].us[p[i].v[s].n++] = us;
+		}
+}
+
 /* What stands between is compared with the least that could. */
 static void report(const struct peer *p, int s, size_t size, bool one_cpu)
 {
@@ -180,16 +200,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		handshake(&p[i]);
 	sleep(SETTLE_S);
-	for (int r = -2; r < ROUNDS; r++)
-		for (int s = 0; s < SIZES; s++)
-			for (int i = 0; i < 3; i++) {
-				double us = once(&p[i], sizes[s], times[s]);
-
-				if (r >= 0)
-					p[i].v[s].us[p[i].v[s].n++] = us;
-			}
-	for (int s = 0; s < SIZES; s++)
+	for (int s = 0; s < SIZES; s++) {
+		measure(p, s, sizes[s], times[s]);
 		report(p, s, sizes[s], one_cpu);
+	}
 	for (int i = 0; i < 3; i++) {
 		close(p[i].in);
 		close(p[i].out);
