@@ -350,15 +350,12 @@ static int check_kernel(const struct zb_plan *plan, const struct zb_host *host,
 static int bring_up(struct zb_proc *p, const struct zb_host *host,
 		    const int stdio[3], struct zb_error *err)
 {
-	int rc = check_rules(p->plan, err);
+	int rc = zb_launch_begin(&p->launch, p->plan, host, stdio, err);
 
-	if (rc == 0)
-		rc = check_kernel(p->plan, host, err);
-	if (rc)
-		return rc;
-	rc = zb_launch_begin(&p->launch, p->plan, host, stdio, err);
 	/* While bwrap is at work: */
-	if (rc == 0 && zb_layers.seccomp && start_broker(p, host, err))
+	if (rc == 0 &&
+	    (check_rules(p->plan, err) || check_kernel(p->plan, host, err) ||
+	     (zb_layers.seccomp && start_broker(p, host, err))))
 		return (int)err->code;
 	if (rc == 0)
 		rc = zb_launch_ready(&p->launch, err);
