@@ -32,6 +32,7 @@ struct edit {
 	const struct zb_args *args;
 	const char *name;
 	bool remove, mean_it, changed;
+	bool anew; /* some of it leads where it was not known to lead */
 	char *path;
 	struct zb_buf text; /* of scope.json, then with the edits in it */
 };
@@ -151,18 +152,27 @@ static int keep_revoked(const struct edit *e, struct zb_error *err)
 	struct zb_error why = {0};
 	int rc = keep(e, err);
 
-	if (!rc && zb_grant_try(e->store, e->name, &e->text, false, true, &why))
+	if (!rc &&
+	    zb_grant_try(e->store, e->name, &e->text, NULL, false, true, &why))
 		zb_cmd_say("as it is now, %s would not start: %s", e->name,
 			   why.msg);
 	return rc;
 }
 
-static int keep_allowed(const struct edit *e, struct zb_error *err)
+static int keep_allowed(struct edit *e, struct zb_error *err)
 {
-	int rc = zb_grant_try(e->store, e->name, &e->text, e->mean_it, true,
-			      err);
+	struct zb_strv given = {0};
+	int rc = 0;
 
-	return rc ? rc : keep(e, err);
+	for (size_t i = 2; !rc && i < e->args->n_args; i++)
+		if (zb_strv_addf(&given, "%s %s", e->args->arg[1],
+				 e->args->arg[i]))
+			rc = zb_fail(err, ZB_ELIMIT, "out of memory");
+	if (!rc)
+		rc = zb_grant_keep(e->store, e->name, &e->text, &given,
+				   e->mean_it, &e->anew, err);
+	zb_strv_done(&given);
+	return rc;
 }
 
 static int perform(struct edit *e, struct zb_error *err)
@@ -179,8 +189,12 @@ static int perform(struct edit *e, struct zb_error *err)
 			     e->name);
 	if (!rc)
 		rc = apply(e, err);
-	if (!rc && e->changed)
-		rc = e->remove ? keep_revoked(e, err) : keep_allowed(e, err);
+	/* What is granted already may lead elsewhere by now. */
+	if (!rc && !e->remove &&
+	    (e->changed || !strncmp(e->args->arg[1], "fs.", 3)))
+		rc = keep_allowed(e, err);
+	else if (!rc && e->changed)
+		rc = keep_revoked(e, err);
 	zb_forget_lock(e->store, e->name, fd);
 	return rc;
 }
@@ -385,7 +399,13 @@ static void report(const struct edit *e)
 	struct zb_buf values = {0};
 
 	add_values(e, &values);
-	if (!e->changed)
+	if (!e->changed && e->anew)
+		zb_cmd_say("%s: %s%s was granted already, and is now granted "
+			   "where it leads today; it counts from the next "
+			   "start of %s",
+			   e->path, e->args->arg[1], zb_buf_str(&values),
+			   e->name);
+	else if (!e->changed)
 		report_unchanged(e);
 	else
 		zb_cmd_say("%s: %s %s%s; it counts from the next start of %s",

@@ -458,8 +458,8 @@ static int try_grant(struct why *w, const struct zb_wish *wish,
 				   now.len, wish->key, wish->value, false,
 				   false, &changed, why);
 	if (!rc)
-		rc = zb_grant_try(&w->q.store, w->q.name, &then, false, false,
-				  why);
+		rc = zb_grant_try(&w->q.store, w->q.name, &then, NULL, false,
+				  false, why);
 	zb_buf_done(&now);
 	zb_buf_done(&then);
 	return rc;

@@ -10,6 +10,7 @@
 
 #include "cleanup.h"
 #include "fdutil.h"
+#include "granted_file.h"
 #include "prepare.h"
 #include "scope.h"
 #include "text.h"
@@ -46,15 +47,16 @@ static char *some_project(void)
 	return own ? realpath(own, NULL) : NULL;
 }
 
-int zb_grant_try(const struct zb_store *s, const char *name,
-		 const struct zb_buf *text, bool mean_it, bool held,
-		 struct zb_error *err)
+/* The plan of @text, for which @given is granted now. */
+static int try_out(struct zb_prepared *p, const struct zb_store *s,
+		   const char *name, const struct zb_buf *text,
+		   const struct zb_strv *given, bool mean_it, bool held,
+		   struct zb_error *err)
 {
 	zb_auto(free) char *file =
 		zb_strf(".scope-trial-%d.json", (int)getpid());
 	zb_auto(free) char *trial = file ? zb_store_box(s, name, file) : NULL;
 	zb_auto(free) char *project = some_project();
-	struct zb_prepared p = {0};
 	struct zb_target t = {
 		.name = name,
 		.project = project,
@@ -62,6 +64,8 @@ int zb_grant_try(const struct zb_store *s, const char *name,
 		.mean_it = mean_it,
 		.held = held,
 		.still = true,
+		.trial = true,
+		.given = given,
 	};
 	zb_auto(fd) int lock = -1;
 	int rc;
@@ -74,12 +78,45 @@ int zb_grant_try(const struct zb_store *s, const char *name,
 		rc = zb_write_file_atomic(trial, zb_buf_str(text), text->len,
 					  0600, err);
 	if (!rc)
-		rc = zb_prepare(&p, s, &t, err);
+		rc = zb_prepare(p, s, &t, err);
 	if (rc)
 		rename_file(err, trial);
 	unlink(trial);
+	return rc;
+}
+
+int zb_grant_try(const struct zb_store *s, const char *name,
+		 const struct zb_buf *text, const struct zb_strv *given,
+		 bool mean_it, bool held, struct zb_error *err)
+{
+	struct zb_prepared p = {0};
+	int rc = try_out(&p, s, name, text, given, mean_it, held, err);
+
 	zb_prepared_done(&p);
 	return rc;
+}
+
+/* Where it leads is kept first: a kill between the two leaves words about what
+ * is not granted, never a grant that may lead anywhere. */
+int zb_grant_keep(const struct zb_store *s, const char *name,
+		  const struct zb_buf *text, const struct zb_strv *given,
+		  bool mean_it, bool *anew, struct zb_error *err)
+{
+	zb_auto(free) char *box = zb_store_box(s, name, "");
+	zb_auto(free) char *path = zb_store_box(s, name, "scope.json");
+	struct zb_prepared p = {0};
+	int rc = box && path
+			 ? try_out(&p, s, name, text, given, mean_it, true, err)
+			 : zb_fail(err, ZB_ELIMIT, "out of memory");
+
+	if (!rc && p.led_anew)
+		rc = zb_granted_write(&p.granted, box, err);
+	if (anew)
+		*anew = p.led_anew;
+	zb_prepared_done(&p);
+	return rc ? rc
+		  : zb_write_file_atomic(path, zb_buf_str(text), text->len,
+					 0600, err);
 }
 
 /* ---- wishes -------------------------------------------------------------- */
@@ -130,6 +167,7 @@ static bool is_trouble(int rc)
 struct judge {
 	const struct zb_store *s;
 	const char *name;
+	const struct zb_strv *given; /* all wishes */
 	bool mean_it, held;
 	struct zb_buf scope; /* with what was found fit until now */
 };
@@ -161,8 +199,8 @@ static int judge_one(struct judge *j, struct zb_wish *w, bool single,
 	int rc = edit(j, w, &text, &why);
 
 	if (!rc && single)
-		rc = zb_grant_try(j->s, j->name, &text, j->mean_it, j->held,
-				  &why);
+		rc = zb_grant_try(j->s, j->name, &text, j->given, j->mean_it,
+				  j->held, &why);
 	if (!rc) {
 		take(j, &text);
 	} else if (is_trouble(rc)) {
@@ -214,8 +252,11 @@ int zb_wishes_judge(struct zb_wishes *out, struct zb_buf *all,
 		    const struct zb_buf *scope, const struct zb_strv *requested,
 		    bool mean_it, bool held, struct zb_error *err)
 {
-	struct judge j = {
-		.s = s, .name = name, .mean_it = mean_it, .held = held};
+	struct judge j = {.s = s,
+			  .name = name,
+			  .given = requested,
+			  .mean_it = mean_it,
+			  .held = held};
 	struct zb_error why = {0};
 	int rc = zb_wishes_list(out, requested, NULL, err);
 
@@ -225,7 +266,8 @@ int zb_wishes_judge(struct zb_wishes *out, struct zb_buf *all,
 	if (!rc)
 		rc = judge_all(&j, out, false, err);
 	if (!rc && out->n) {
-		rc = zb_grant_try(s, name, &j.scope, mean_it, held, &why);
+		rc = zb_grant_try(s, name, &j.scope, requested, mean_it, held,
+				  &why);
 		if (is_trouble(rc) && err)
 			*err = why;
 	}

@@ -7,10 +7,18 @@
 
 /* Would the installed @name start with @text for its scope.json? Nothing of it
  * stays, but that @mean_it is remembered as zb_prepare() does. Messages speak
- * of scope.json. @held: see prepare.h. Returns what zb_prepare() does. */
+ * of scope.json. @given: "KEY VALUE" of what the user gives now, wherever it
+ * may have led before (granted.h); NULL: nothing. @held: see prepare.h. Returns
+ * what zb_prepare() does. */
 int zb_grant_try(const struct zb_store *s, const char *name,
-		 const struct zb_buf *text, bool mean_it, bool held,
-		 struct zb_error *err);
+		 const struct zb_buf *text, const struct zb_strv *given,
+		 bool mean_it, bool held, struct zb_error *err);
+/* The same, with @name's lock held; then it is its scope.json, and where @given
+ * leads is kept with it. *@anew (may be NULL): that was not known before, or it
+ * was somewhere else. */
+int zb_grant_keep(const struct zb_store *s, const char *name,
+		  const struct zb_buf *text, const struct zb_strv *given,
+		  bool mean_it, bool *anew, struct zb_error *err);
 
 /* One thing that permissions.json asks for and that is not granted. */
 struct zb_wish {

@@ -32,7 +32,8 @@
 
 /* What describes the files of a box: replaced in one that is adopted. */
 static const char *const described[] = {"manifest.json", "lock.json",
-					"scope.json", "meant.json", "program"};
+					"granted.json",	 "scope.json",
+					"meant.json",	 "program"};
 #define N_DESCRIBED ZB_ARRAY_LEN(described)
 
 /* One install under way. Paths are heap. */
@@ -510,7 +511,7 @@ static int rehearse(struct job *j, struct zb_installed *out,
 	zb_prepared_done(&p);
 	/* Which project it will be is not known; that there is one is. */
 	return rc ? rc
-		  : zb_grant_try(j->store, j->in.manifest.name, &j->scope,
+		  : zb_grant_try(j->store, j->in.manifest.name, &j->scope, NULL,
 				 j->req->mean_it, true, err);
 }
 
@@ -543,7 +544,8 @@ static int grant(struct job *j, struct zb_installed *out,
 	if (!rc && !j->req->yes && may_grant(j) && asks(j, out))
 		yes = j->req->approve(j->req->ctx, out);
 	if (!rc && yes && out->wishes.n)
-		rc = zb_put(j->box, "scope.json", &all, 0600, err);
+		rc = zb_grant_keep(j->store, j->in.manifest.name, &all,
+				   requested, j->req->mean_it, NULL, err);
 	for (size_t i = 0; !rc && yes && i < out->wishes.n; i++)
 		out->wishes.v[i].granted = !out->wishes.v[i].why_not;
 	zb_buf_done(&all);

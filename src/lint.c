@@ -11,6 +11,7 @@
 
 #include "chain.h"
 #include "cleanup.h"
+#include "granted_file.h"
 #include "path_match.h"
 #include "prepare.h"
 #include "runtime.h"
@@ -42,6 +43,8 @@ struct bench {
 	size_t n_needs;
 	struct zb_strv quiet;
 	char *dir, *data, *home; /* of an extension that may not be there */
+	struct zb_granted granted;
+	char *name; /* of the extension whose scope.json it is, or NULL */
 	bool has_dir;
 	bool failed;
 };
@@ -218,6 +221,25 @@ static int find_program(void *ctx, const char *name, struct zb_program *out,
 
 static const char *const no_environment[] = {NULL};
 
+/* The scope.json of an installed extension is held against what is known of
+ * its grants. */
+static int recall(struct bench *b, const char *path, struct zb_error *err)
+{
+	zb_auto(free) char *real = realpath(path, NULL);
+	zb_auto(free) char *box = real ? zb_path_dir(real) : NULL;
+	zb_auto(free) char *above = box ? zb_path_dir(box) : NULL;
+	zb_auto(free) char *boxes = realpath(b->store->boxes, NULL);
+
+	if (!above || !boxes || strcmp(above, boxes) != 0 ||
+	    strcmp(zb_path_name(real), "scope.json") != 0 ||
+	    !zb_name_valid(zb_path_name(box)))
+		return 0;
+	b->name = zb_strdup(zb_path_name(box));
+	b->facts.command_name = b->name;
+	b->facts.granted = &b->granted;
+	return b->name ? zb_granted_read(&b->granted, box, err) : ZB_ELIMIT;
+}
+
 /* The extension that the file belongs to, if it lies in one; else some. */
 static int set_up(struct bench *b, const char *path, const char *project,
 		  struct zb_error *err)
@@ -254,7 +276,7 @@ static int set_up(struct bench *b, const char *path, const char *project,
 		return err ? err->code : ZB_ESYS;
 	b->facts.base_needs = b->needs;
 	b->facts.n_base_needs = b->n_needs;
-	return 0;
+	return recall(b, path, err);
 }
 
 static void tear_down(struct bench *b)
@@ -264,6 +286,8 @@ static void tear_down(struct bench *b)
 	zb_scope_done(&b->merged);
 	zb_needs_done(b->needs, b->n_needs);
 	zb_strv_done(&b->quiet);
+	zb_granted_done(&b->granted);
+	free(b->name);
 	free(b->dir);
 	free(b->data);
 	free(b->home);

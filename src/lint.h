@@ -24,7 +24,10 @@ struct zb_lint {
 
 /* Examine the file @path. @project: real path of the directory that ${project}
  * is tried with; NULL: none. A file that cannot be read is a finding.
- * Return: 0, or ZB_ELIMIT or ZB_ESYS with @err: nothing is said then. */
+ * The scope.json of an installed extension is held against where its grants led
+ * before (granted.h).
+ * Return: 0, or ZB_ELIMIT, ZB_ESYS or (granted.json cannot be read) ZB_EPOLICY
+ * with @err: nothing is said then. */
 int zb_lint_file(struct zb_lint *out, const struct zb_store *store,
 		 const char *path, const char *project, struct zb_error *err);
 void zb_lint_done(struct zb_lint *l);

@@ -46,6 +46,7 @@ static void drop_lists(struct zb_plan *p)
 	zb_strv_done(&p->notices);
 	zb_strv_done(&p->data_copies);
 	zb_strv_done(&p->made);
+	zb_granted_done(&p->granted);
 }
 
 void zb_plan_done(struct zb_plan *p)

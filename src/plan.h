@@ -6,6 +6,7 @@
 #ifndef ZB_PLAN_H
 #define ZB_PLAN_H
 
+#include "granted.h"
 #include "manifest.h"
 #include "scope.h"
 
@@ -140,6 +141,8 @@ struct zb_plan {
 	struct zb_strv data_copies;
 	/* Directories of the host that fs.write has made before the start. */
 	struct zb_strv made;
+	/* Where the names in its fs lists lead, to be held against later. */
+	struct zb_granted granted;
 	enum zb_ledger_mode ledger;
 };
 
@@ -151,6 +154,8 @@ struct zb_path_fact {
 	char *real; /* canonical target of the whole path; NULL: dangling. The
 		       resolver walks by itself and does not need it */
 	char *link; /* readlink() text when is_link (last component) */
+	/* A directory in which nobody with the user's rights can make a name */
+	bool held;
 };
 
 /* One thing a runtime fragment or a program resolution asks to be there. The
@@ -222,6 +227,14 @@ struct zb_facts {
 	const struct zb_strv *requested_env;
 	/* --yes-i-mean-it was given when the scope was granted. */
 	bool mean_it;
+	/* Where the names of the scope led when they were granted; what is not
+	 * in it is granted now. NULL: nothing is known. */
+	const struct zb_granted *granted;
+	/* "KEY VALUE" of what is granted now, wherever it led before; NULL:
+	 * nothing. */
+	const struct zb_strv *given;
+	/* What `ext allow` calls the extension; NULL: it cannot name it. */
+	const char *command_name;
 };
 
 /* Resolve. A rule that nothing can enforce is ZB_EUNSUPPORTED naming it; a

@@ -16,6 +16,7 @@
 #include "chain.h"
 #include "cleanup.h"
 #include "fdutil.h"
+#include "granted_file.h"
 #include "hostfs.h"
 #include "lock.h"
 #include "path_match.h"
@@ -27,6 +28,7 @@
 #include "trust.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <nettle/sha2.h>
@@ -563,6 +565,10 @@ void zb_facts_look(void *ctx, const char *path, struct zb_path_fact *out)
 	out->is_dir = S_ISDIR(st.st_mode);
 	out->is_file = S_ISREG(st.st_mode);
 	out->size = (uint64_t)st.st_size;
+	/* Of what is one's own one can change the mode. */
+	out->held = out->is_dir && !out->is_link && geteuid() &&
+		    st.st_uid != geteuid() &&
+		    faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
 }
 
 void zb_facts_expand(void *ctx, const char *pattern, struct zb_strv *out)
@@ -988,6 +994,9 @@ static int resolve(struct job *j)
 		.find_program = find_program,
 		.ctx = j,
 		.requested_env = &j->asked_env,
+		.granted = &j->out->granted,
+		.given = j->target->given,
+		.command_name = j->target->name,
 	};
 	int rc;
 
@@ -1001,6 +1010,8 @@ static int resolve(struct job *j)
 	facts.private_data = data;
 	facts.private_home = home;
 	rc = remember_program(j);
+	if (!rc)
+		rc = zb_granted_read(&j->out->granted, j->out->box, j->err);
 	if (!rc)
 		rc = settle_breadth(j, &facts);
 	return rc ? rc
@@ -1039,6 +1050,20 @@ static int check_policy_files(struct job *j)
 				       file);
 	}
 	return 0;
+}
+
+/* What is granted from now on is to lead where it leads now. */
+static int keep_granted(struct job *j)
+{
+	struct zb_prepared *p = j->out;
+	int rc = zb_granted_merge(&p->granted, &p->plan.granted, &p->led_anew);
+
+	if (rc)
+		return no_memory(j);
+	/* Who only asked leaves nothing. */
+	if (!p->led_anew || j->target->trial || p->passing)
+		return 0;
+	return zb_granted_write(&p->granted, p->box, j->err);
 }
 
 static int make_dirs(struct job *j)
@@ -1137,6 +1162,7 @@ static const struct {
 	{find_runtime, false},
 	{resolve, false},
 	{check_policy_files, false},
+	{keep_granted, false},
 	{make_dirs, false},
 	{make_stubs, false},
 	{name_policy, false},
@@ -1229,5 +1255,6 @@ void zb_prepared_done(struct zb_prepared *p)
 	zb_strv_done(&p->changed);
 	zb_strv_done(&p->requested);
 	zb_strv_done(&p->story);
+	zb_granted_done(&p->granted);
 	*p = (struct zb_prepared){.lock_fds = {-1, -1}};
 }

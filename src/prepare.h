@@ -27,6 +27,10 @@ struct zb_target {
 	/* Nothing will be started under the plan: nothing is made outside the
 	 * box. */
 	bool still;
+	/* The scope is one that may never be kept: where its names lead is not
+	 * kept either. @given: "KEY VALUE" of what it would grant now. */
+	bool trial;
+	const struct zb_strv *given;
 	/* Nobody runs it, somebody wants to know something: the box of a path
 	 * that nobody ran yet goes with the preparation. */
 	bool passing;
@@ -53,6 +57,10 @@ struct zb_prepared {
 	struct zb_strv changed;
 	/* What permissions.json asks for and is not granted: "KEY VALUE" */
 	struct zb_strv requested;
+	/* Where the names in its scopes led when they were granted, those of
+	 * this one too; @led_anew: it was not known before. */
+	struct zb_granted granted;
+	bool led_anew;
 	struct zb_strv story; /* how the program was found, a step a line */
 	struct zb_made made;  /* directories that were made for it */
 	/* Above 2, or none: as zb_stubs_make() gives them. */

@@ -4,6 +4,8 @@
  *			 sandbox has
  *	resolve_walk.c	 links, and adding places
  *	resolve_grant.c	 the scope's fs lists
+ *	resolve_granted.c where their names led when they were granted
+ *	resolve_links.c	 links that the extension could have made
  *	resolve_env.c	 the environment
  *	resolve_settle.c merging, carve-outs, pins: from many to a plan */
 #ifndef ZB_RESOLVE_H
@@ -98,6 +100,32 @@ int zb_resolve_close_links(struct zb_resolver *r, const struct zb_walk *w,
 /* After the grants: none of them depends on a link that the extension could
  * have made. */
 int zb_resolve_judge_links(struct zb_resolver *r);
+
+/* One name of a scope, as resolve_granted.c holds it against what was known. */
+struct zb_way {
+	const struct zb_rule *rule;
+	const char *key;  /* "fs.read" */
+	const char *name; /* as zb_resolve_spelled() has it */
+	/* Where it led if granted.json does not say; NULL: it is granted now.
+	 */
+	const char *else_was;
+	bool given;  /* it is granted now in any case */
+	bool strict; /* a deny: it must not change without a link either */
+};
+/* Does the name lead where it led when it was granted? *@why (heap): no, how it
+ * is different, and what to do; NULL: yes, and the plan remembers it. Return: 0
+ * or ZB_ELIMIT. */
+int zb_resolve_judge_way(struct zb_resolver *r, const struct zb_way *way,
+			 const struct zb_walk *w, char **why);
+/* How a path as spelled, and how a place, is kept: HOME as "~", escaped. Heap
+ * or NULL. */
+char *zb_resolve_spelled(const struct zb_resolver *r, const char *path);
+char *zb_resolve_real_word(const struct zb_resolver *r, const char *path);
+/* What the host says of @path; its strings are the resolver's. Return: 0 or
+ * ZB_ELIMIT. */
+int zb_resolve_look(struct zb_resolver *r, const char *path,
+		    struct zb_path_fact *out);
+
 int zb_resolve_env(struct zb_resolver *r);
 /* Has the variable @name a word like TOKEN or KEY in it? */
 bool zb_env_looks_secret(const char *name);

@@ -153,6 +153,94 @@ static int expand(struct zb_resolver *r, const struct zb_rule *rule,
 	return split(t);
 }
 
+/* Where the name led */
+
+/* What a name is kept under. Behind a variable it is another path at each
+ * place, so it is kept as it is written; else as the path that it is. */
+static char *name_of(const struct zb_resolver *r, const struct zb_rule *rule,
+		     const struct target *t)
+{
+	size_t n = strlen(rule->value);
+	zb_auto(free) char *name = NULL;
+
+	while (n > 1 && rule->value[n - 1] == '/')
+		n--;
+	if (!strncmp(rule->value, "${", 2) &&
+	    strncmp(rule->value, "${home}", 7) != 0)
+		name = zb_strndup(rule->value, n);
+	else
+		name = zb_strf("%s%s%s", t->head,
+			       *t->tail && strcmp(t->head, "/") ? "/" : "",
+			       t->tail);
+	return name ? zb_resolve_spelled(r, name) : NULL;
+}
+
+/* Is the name @name of list @key one that the user gives now, in whichever
+ * spelling? */
+static bool is_given(struct zb_resolver *r, const char *key, const char *name)
+{
+	const struct zb_strv *l = r->facts->given;
+	size_t n = strlen(key);
+	bool hit = false;
+
+	for (size_t i = 0; l && !hit && i < l->n; i++) {
+		zb_auto(free) char *value = NULL;
+		zb_auto(free) char *of = zb_strdup(key);
+		zb_auto(free) char *given = NULL;
+		struct zb_rule rule = {.origin = {.key = of}};
+		struct target t = {0};
+
+		if (strncmp(l->v[i], key, n) != 0 || l->v[i][n] != ' ')
+			continue;
+		value = zb_strdup(l->v[i] + n + 1);
+		rule.value = value;
+		if (value && of && !expand(r, &rule, &t) && !t.skip)
+			given = name_of(r, &rule, &t);
+		hit = given && !strcmp(given, name);
+		target_done(&t);
+	}
+	return hit;
+}
+
+/* Is where @rule leads kept? Not of a project, nor of a rule that no file has.
+ */
+static bool is_kept(const struct zb_rule *rule)
+{
+	static const char var[] = "${project}";
+
+	return rule->origin.key &&
+	       strncmp(rule->value, var, sizeof(var) - 1) != 0;
+}
+
+/* The list that @rule is of: "fs.read[0]" is one of "fs.read". */
+static char *list_key(const struct zb_rule *rule)
+{
+	const char *key = rule->origin.key ? rule->origin.key : "";
+
+	return zb_strndup(key, strcspn(key, "["));
+}
+
+/* A start depends on that no name of the scope leads elsewhere by now. */
+static int judge_name(struct zb_resolver *r, const struct zb_rule *rule,
+		      const struct target *t, const struct zb_walk *w)
+{
+	zb_auto(free) char *key = list_key(rule);
+	zb_auto(free) char *name = name_of(r, rule, t);
+	zb_auto(free) char *why = NULL;
+	struct zb_way way = {.rule = rule, .key = key, .name = name};
+	int rc;
+
+	if (!is_kept(rule))
+		return 0;
+	if (!key || !name)
+		return ZB_ELIMIT;
+	way.given = is_given(r, key, name);
+	way.strict = !strcmp(key, "fs.deny");
+	rc = zb_resolve_judge_way(r, &way, w, &why);
+	return rc || !why ? rc
+			  : zb_resolve_fail(r, ZB_EPOLICY, rule, "%s", why);
+}
+
 static bool is_private(const struct zb_resolver *r, const char *path)
 {
 	return zb_path_below(path, r->data) || zb_path_below(path, r->home_box);
@@ -287,7 +375,9 @@ static int resolve_deny(struct zb_resolver *r, const struct zb_rule *rule)
 				     "extension's own; remove it");
 		goto out;
 	}
-	rc = judge_deny(r, rule, &t, &w);
+	rc = judge_name(r, rule, &t, &w);
+	if (!rc)
+		rc = judge_deny(r, rule, &t, &w);
 	if (!rc)
 		rc = add_deny(r, w.path, t.tail, &rule->origin);
 	if (!rc)
@@ -453,7 +543,9 @@ static int grant_read(struct zb_resolver *r, const struct zb_rule *rule)
 	rc = ZB_ELIMIT;
 	if (zb_resolve_walk(r, t.head, false, &w))
 		goto out;
-	rc = take_pattern(r, rule, &t, &w, &only);
+	rc = judge_name(r, rule, &t, &w);
+	if (!rc)
+		rc = take_pattern(r, rule, &t, &w, &only);
 	if (!rc && !is_private(r, w.path) &&
 	    !zb_path_below(w.path, r->plan->extension_real))
 		rc = place_read(r, rule, &w, only);
@@ -504,6 +596,45 @@ out:
 	return rc;
 }
 
+/* The same for @path, one program that a pattern has found. Beside a pattern
+ * that was granted before, a link that was not there then is new: it counts as
+ * if it had been a program of its own. *@ok: it may be granted. */
+static int judge_found(struct zb_resolver *r, const struct zb_rule *rule,
+		       const struct target *t, const char *path, bool *ok)
+{
+	zb_auto(free) char *key = list_key(rule);
+	zb_auto(free) char *pattern = name_of(r, rule, t);
+	zb_auto(free) char *name = zb_resolve_spelled(r, path);
+	zb_auto(free) char *own = NULL;
+	zb_auto(free) char *why = NULL;
+	struct zb_way way = {.rule = rule, .key = key, .name = name};
+	struct zb_walk w = {0}, at = {0};
+	int rc = ZB_ELIMIT;
+
+	*ok = !is_kept(rule);
+	if (*ok)
+		return 0;
+	if (!key || !pattern || !name || zb_resolve_walk(r, path, false, &w) ||
+	    zb_resolve_walk(r, path, true, &at))
+		goto out;
+	own = zb_resolve_real_word(r, at.path);
+	way.given = is_given(r, key, pattern);
+	if (r->facts->granted &&
+	    zb_granted_real(r->facts->granted, key, pattern))
+		way.else_was = own;
+	rc = !own	  ? ZB_ELIMIT
+	     : !w.links.n ? 0
+			  : zb_resolve_judge_way(r, &way, &w, &why);
+	*ok = !rc && !why;
+	if (!rc && why)
+		rc = zb_resolve_notice(r, rule, "is not granted %s: %s", name,
+				       why);
+out:
+	zb_walk_done(&w);
+	zb_walk_done(&at);
+	return rc;
+}
+
 static int grant_programs(struct zb_resolver *r, const struct zb_rule *rule,
 			  const struct target *t)
 {
@@ -519,8 +650,13 @@ static int grant_programs(struct zb_resolver *r, const struct zb_rule *rule,
 	if (!found.n) {
 		rc = zb_resolve_fail(r, ZB_EUSAGE, rule, "nothing matches it");
 	} else if (found.n <= MAX_PROGRAMS) {
-		for (size_t i = 0; !rc && i < found.n; i++)
-			rc = grant_program(r, rule, found.v[i]);
+		for (size_t i = 0; !rc && i < found.n; i++) {
+			bool ok;
+
+			rc = judge_found(r, rule, t, found.v[i], &ok);
+			if (!rc && ok)
+				rc = grant_program(r, rule, found.v[i]);
+		}
 	} else if (strcmp(t->tail, "*") != 0) {
 		rc = zb_resolve_fail(r, ZB_EUSAGE, rule,
 				     "it matches %zu programs, at most %d can "
@@ -552,8 +688,8 @@ static int grant_exec(struct zb_resolver *r, const struct zb_rule *rule)
 	rc = ZB_ELIMIT;
 	if (zb_resolve_walk(r, t.head, false, &w))
 		goto out;
-	rc = 0;
-	if (is_private(r, w.path) ||
+	rc = judge_name(r, rule, &t, &w);
+	if (rc || is_private(r, w.path) ||
 	    zb_path_below(w.path, r->plan->extension_real))
 		goto out; /* these may execute as they are */
 	if (*t.tail)
@@ -740,6 +876,9 @@ static int grant_write(struct zb_resolver *r, const struct zb_rule *rule)
 		goto out;
 	rc = ZB_ELIMIT;
 	if (zb_resolve_walk(r, t.head, false, &w))
+		goto out;
+	rc = t.own ? 0 : judge_name(r, rule, &t, &w);
+	if (rc)
 		goto out;
 	if (t.own || is_private(r, w.path))
 		rc = zb_resolve_notice(r, rule,

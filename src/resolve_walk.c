@@ -77,6 +77,17 @@ static int look(struct zb_resolver *r, const char *path,
 	return 0;
 }
 
+int zb_resolve_look(struct zb_resolver *r, const char *path,
+		    struct zb_path_fact *out)
+{
+	const struct zb_path_fact *fact;
+	int rc = look(r, path, &fact);
+
+	if (!rc)
+		*out = *fact;
+	return rc;
+}
+
 /* The walk's own state: @done is canonical, @rest is still to come. */
 struct trail {
 	struct zb_buf done;

@@ -2,6 +2,7 @@
  *
  *	extensions/NAME/           files; extension.json is the wrapped one
  *	zotbox/NAME/manifest.json  as shipped       scope.json  lock.json
+ *	zotbox/NAME/granted.json   where the names in scope.json led
  *	zotbox/NAME/data/  home/   private directories
  *	zotbox/@HASH/              the same for an extension at a path
  *	zotbox/.stage-*            installs under way

@@ -25,7 +25,7 @@
 #define LOCK_WAIT_MS 10000
 
 static const char *const described[] = {"manifest.json", "lock.json",
-					"scope.json"};
+					"granted.json", "scope.json"};
 
 static int no_memory(struct zb_error *err)
 {

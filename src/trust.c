@@ -304,9 +304,24 @@ static char *policy_word(const char *policy, struct zb_error *err)
 	return zb_steal(&word);
 }
 
+static int take_away(const struct zb_store *s, const char *box_name,
+		     const char *const *files, size_t n, struct zb_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		zb_auto(free) char *path = zb_store_box(s, box_name, files[i]);
+
+		if (!path)
+			return no_memory(err);
+		if (unlink(path) && errno != ENOENT)
+			return zb_fail_sys(err, errno, "remove %s", path);
+	}
+	return 0;
+}
+
 static int write_scope(const struct zb_store *s, const char *box_name,
 		       const char *policy, char **word, struct zb_error *err)
 {
+	static const char *const granted = "granted.json";
 	zb_auto(free) char *path = zb_store_box(s, box_name, "scope.json");
 	struct zb_buf text = {0};
 	int rc = 0;
@@ -318,6 +333,10 @@ static int write_scope(const struct zb_store *s, const char *box_name,
 	*word = policy_word(policy ? policy : "strict", err);
 	if (!*word)
 		return err ? err->code : ZB_EUSAGE;
+	/* What it names is granted now, wherever it led before. */
+	rc = take_away(s, box_name, &granted, 1, err);
+	if (rc)
+		return rc;
 	zb_buf_adds(&text, "{\n  \"zotbox\": 1,\n  \"extends\": ");
 	zb_json_quote(&text, *word, strlen(*word));
 	zb_buf_adds(&text, "\n}\n");
@@ -383,26 +402,12 @@ int zb_trust_give(const struct zb_store *s, const struct zb_trust_offer *o,
 	return rc;
 }
 
-static int take_away(const struct zb_store *s, const char *box_name,
-		     const char *const *files, size_t n, struct zb_error *err)
-{
-	for (size_t i = 0; i < n; i++) {
-		zb_auto(free) char *path = zb_store_box(s, box_name, files[i]);
-
-		if (!path)
-			return no_memory(err);
-		if (unlink(path) && errno != ENOENT)
-			return zb_fail_sys(err, errno, "remove %s", path);
-	}
-	return 0;
-}
-
 int zb_trust_take(const struct zb_store *s, const char *dir,
 		  struct zb_error *err)
 {
 	/* The approval first: a kill leaves no trust without it. */
 	static const char *const files[] = {"lock.json", "scope.json",
-					    "meant.json"};
+					    "granted.json", "meant.json"};
 	char cwd[PATH_MAX];
 	zb_auto(free) char *real = realpath(dir, NULL);
 	zb_auto(free) char *name = NULL;

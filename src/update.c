@@ -211,8 +211,8 @@ static int fetch(struct job *j)
 /* The box of the stage: the new manifest and lock, the scope that it has. */
 static int fill_box(struct job *j)
 {
-	static const char *const kept[] = {"scope.json", "meant.json",
-					   "program"};
+	static const char *const kept[] = {"scope.json", "granted.json",
+					   "meant.json", "program"};
 	int rc = zb_put(j->new_box, "manifest.json", &j->in.shipped, 0600,
 			j->err);
 
@@ -428,10 +428,19 @@ static int ask(struct job *j, bool *grant)
 static int grant_it(struct job *j)
 {
 	struct zb_wishes *w = &j->out->wishes;
-	int rc = zb_put(j->new_box, "scope.json", &j->granted, 0600, j->err);
+	struct zb_strv given = {0};
+	int rc = 0;
 
 	for (size_t i = 0; !rc && i < w->n; i++)
+		if (!w->v[i].why_not &&
+		    zb_strv_addf(&given, "%s %s", w->v[i].key, w->v[i].value))
+			rc = no_memory(j);
+	if (!rc)
+		rc = zb_grant_keep(&j->own, j->req->name, &j->granted, &given,
+				   false, NULL, j->err);
+	for (size_t i = 0; !rc && i < w->n; i++)
 		w->v[i].granted = !w->v[i].why_not;
+	zb_strv_done(&given);
 	return rc;
 }
 
