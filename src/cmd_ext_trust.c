@@ -4,6 +4,7 @@
 #include "cmd.h"
 #include "cmd_ask.h"
 #include "prepare.h"
+#include "staging.h"
 #include "text.h"
 #include "trust.h"
 
@@ -133,8 +134,10 @@ int zb_cmd_ext_trust(const struct zb_args *a)
 	struct zb_error err = {0};
 	struct zb_store store = {0};
 
-	if (!zb_store_open(&store, &err))
+	if (!zb_store_open(&store, &err)) {
+		zb_recover(&store);
 		trust(a, &store, &err);
+	}
 	zb_store_done(&store);
 	return err.code ? zb_cmd_fail(&err) : 0;
 }
@@ -145,12 +148,14 @@ int zb_cmd_ext_untrust(const struct zb_args *a)
 	struct zb_error err = {0};
 	struct zb_store store = {0};
 
-	if (!zb_store_open(&store, &err) &&
-	    !zb_trust_take(&store, a->arg[0], &err))
-		zb_cmd_say("%s is not trusted any more, and what was granted "
-			   "to it is gone; its data and home stay (zotbox ext "
-			   "remove deletes them)",
-			   dir);
+	if (!zb_store_open(&store, &err)) {
+		zb_recover(&store);
+		if (!zb_trust_take(&store, a->arg[0], &err))
+			zb_cmd_say("%s is not trusted any more, and what was "
+				   "granted to it is gone; its data and home "
+				   "stay (zotbox ext remove deletes them)",
+				   dir);
+	}
 	zb_store_done(&store);
 	return err.code ? zb_cmd_fail(&err) : 0;
 }

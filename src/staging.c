@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "fdutil.h"
+#include "stubs.h"
 #include "swap.h"
 
 #include <dirent.h>
@@ -364,6 +365,50 @@ static void finish_box(const struct zb_store *s, const char *name)
 	zb_strv_done(&litter);
 }
 
+/* "@HASH", the box of a path. */
+static bool is_path_box(const char *name)
+{
+	return name[0] == '@' && strlen(name) == 17 &&
+	       strspn(name + 1, "0123456789abcdef") == 16;
+}
+
+/* Does somebody start something in @box just now? Then we do not wait. */
+static bool is_edited(const char *box)
+{
+	zb_auto(free) char *lock = zb_strf("%s/edit.lock", box);
+	zb_auto(fd) int fd = -1;
+
+	return !lock || zb_lock_file(lock, true, 0, &fd, NULL);
+}
+
+/* Those who start it or ask about it write under the run lock of the box, who
+ * trusts it under that of the name. One that says no path is of a trust that
+ * had hardly begun, or of a question: it goes. */
+static void finish_path_box(const struct zb_store *s, const char *name)
+{
+	zb_auto(free) char *box = zb_store_box(s, name, "");
+	zb_auto(free) char *path = zb_store_box(s, name, "path");
+	bool nobodys = path && access(path, F_OK);
+	int fd = -1, locks[2] = {-1, -1};
+	struct zb_strv litter = {0};
+
+	if (box)
+		find_litter(box, &litter);
+	if (box && (litter.n || nobodys) &&
+	    !zb_store_lock(s, name, true, 0, &fd, NULL)) {
+		if (!is_edited(box) && !zb_stubs_own(box, locks, NULL)) {
+			for (size_t i = 0; i < litter.n; i++)
+				unlink(litter.v[i]);
+			if (nobodys && access(path, F_OK))
+				zb_discard(s, box, NULL);
+		}
+		for (int i = 0; i < 2; i++)
+			zb_auto_fd(&locks[i]);
+		zb_forget_lock(s, name, fd);
+	}
+	zb_strv_done(&litter);
+}
+
 /* The file of a lock whose holder was killed. */
 static void drop_judge_lock(const struct zb_store *s)
 {
@@ -386,13 +431,16 @@ void zb_recover(const struct zb_store *s)
 			zb_strv_add(&stages, e->d_name);
 		else if (!strcmp(e->d_name, ".lock"))
 			locked = true;
-		else if (zb_name_valid(e->d_name))
+		else if (zb_name_valid(e->d_name) || is_path_box(e->d_name))
 			zb_strv_add(&names, e->d_name);
 	if (d)
 		closedir(d);
 	/* Boxes first: what was put aside goes back to an empty place. */
 	for (size_t i = 0; i < names.n; i++)
-		finish_box(s, names.v[i]);
+		if (is_path_box(names.v[i]))
+			finish_path_box(s, names.v[i]);
+		else
+			finish_box(s, names.v[i]);
 	for (size_t i = 0; i < stages.n; i++)
 		drop_stage(s, stages.v[i]);
 	if (locked && !stages.n)

@@ -44,7 +44,7 @@ int zb_unmark(const struct zb_store *s, const char *name, struct zb_error *err);
 int zb_undo_marked(const struct zb_store *s, const char *name,
 		   struct zb_error *err);
 /* Finish what others left: marked NAMEs, stages that nobody holds, temporary
- * files. Called
+ * files, boxes of paths that nobody runs. Called
  * first by every command that changes something; quiet, and waits for nobody.
  */
 void zb_recover(const struct zb_store *s);

@@ -323,12 +323,14 @@ static int write_scope(const struct zb_store *s, const char *box_name,
 {
 	static const char *const granted = "granted.json";
 	zb_auto(free) char *path = zb_store_box(s, box_name, "scope.json");
+	zb_auto(free) char *lock = zb_store_box(s, box_name, "lock.json");
 	struct zb_buf text = {0};
 	int rc = 0;
 
-	if (!path)
+	if (!path || !lock)
 		return no_memory(err);
-	if (!policy && !access(path, F_OK))
+	/* One without an approval is of a trust that was killed before. */
+	if (!policy && !access(path, F_OK) && !access(lock, F_OK))
 		return 0;
 	*word = policy_word(policy ? policy : "strict", err);
 	if (!*word)
@@ -387,12 +389,10 @@ int zb_trust_give(const struct zb_store *s, const struct zb_trust_offer *o,
 
 	if (!box || !path || !line)
 		return no_memory(err);
-	rc = zb_make_dirs(s->zot_home, 0755, err);
+	/* First the lock: nobody takes an empty box for a left-over. */
+	rc = zb_store_lock(s, o->box_name, true, LOCK_WAIT_MS, &lock, err);
 	if (!rc)
 		rc = zb_make_dirs(box, 0700, err);
-	if (!rc)
-		rc = zb_store_lock(s, o->box_name, true, LOCK_WAIT_MS, &lock,
-				   err);
 	if (!rc)
 		rc = zb_write_file_atomic(path, line, strlen(line), 0600, err);
 	if (!rc)

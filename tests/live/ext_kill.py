@@ -4,8 +4,12 @@ each step of an update: afterwards everything is as it was, or as it should
 be."""
 import json
 import os
+import random
+import re
 import shutil
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.environ.get("ZB_SRC", "."), "tests/lib"))
 from zbtest import *
@@ -71,6 +75,92 @@ def remove(w):
 def allow(w):
     w.zotbox("ext", "install", tiny(w))
     two_hundred(w, ["ext", "allow", "k", "env.pass", "X"], Kept(w), 4)
+
+
+def approval(w):
+    """What says that a path may start, and under which scope; the rest of its box
+    is made by whoever looks."""
+    box = os.path.join(w.zot_home, "zotbox")
+    found = {}
+    for base, _, files in os.walk(box):
+        for n in files:
+            if "/@" in base and n in ("lock.json", "scope.json"):
+                with open(os.path.join(base, n)) as f:
+                    found[n] = re.sub(r'"installed": "[^"]*"', "", f.read())
+    return (found["lock.json"], found["scope.json"]) \
+        if "lock.json" in found else None
+
+
+def litter(w):
+    """Files that are only on their way to be something."""
+    return [os.path.join(b, n) for b, ds, fs in os.walk(w.zot_home)
+            for n in ds + fs if n.startswith((".zb-", ".stage-", ".scope-"))]
+
+
+def trusts(w, args, old, seed):
+    """kill -9 at any point of @args, from @old, which is there now."""
+    was = approval(w)
+    secs = duration(w, args)
+    states, seen = {was: "old", approval(w): "new"}, {}
+    w.equal(len(states), 2, "it changes something")
+    rng = random.Random(seed)
+    for i in range(ROUNDS):
+        old.back()
+        p = w.spawn([ZOTBOX, *args], stdin=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+        time.sleep(rng.random() * secs * 1.2)
+        p.kill()
+        p.wait()
+        recover(w)
+        got = states.get(approval(w))
+        left = litter(w)
+        if got is None or left:
+            w.check(False, "trust killed, round %d: %s" % (i, got), left)
+        seen[got] = seen.get(got, 0) + 1
+    w.check(None not in seen, "%d kills leave the old state or the new, and "
+            "nothing beside it" % ROUNDS, seen)
+    w.note("trust: %r" % seen)
+
+
+@test("200 approvals, and 200 of new files", seconds=300)
+def trust(w):
+    w.zotbox("ext", "install", tiny(w, name="other"))
+    d = w.path("project/.zot/extensions/k")
+    shutil.copytree(tiny(w), d)
+    trusts(w, ["ext", "trust", d, "--yes", "--policy", "standard"],
+           Kept(w), 5)
+    w.check(approval(w), "trusted")
+    w.write("project/.zot/extensions/k/more", "more")
+    trusts(w, ["ext", "trust", d, "--yes"], Kept(w), 6)
+
+
+@test("what a killed approval, start or question leaves of a path")
+def path_box(w):
+    d = w.path("project/.zot/extensions/k")
+    shutil.copytree(tiny(w), d)
+    r = w.zotbox("ext", "trust", d, "--yes")
+    box, = (os.path.join(w.zot_home, "zotbox", n) for n in
+            os.listdir(os.path.join(w.zot_home, "zotbox")) if n[0] == "@")
+    kept = approval(w)
+    w.write(box + "/.zb-AbCdEf", "half a line")
+    w.write(box + "/data/.zb-AbCdEf", "the extension's own")
+    w.write(w.zot_home + "/zotbox/@0123456789abcdef/.zb-AbCdEf", "x")
+    w.write(w.zot_home + "/zotbox/@0123456789abcdef.own/.zb-AbCdEf", "x")
+    recover(w)
+    w.equal([os.path.exists(box + n) for n in (
+        "/.zb-AbCdEf", "/data/.zb-AbCdEf", "/path", "/lock.json")],
+        [False, True, True, True], "a temporary file goes, the rest stays")
+    w.equal([os.path.exists(w.zot_home + "/zotbox/" + n) for n in (
+        "@0123456789abcdef", "@0123456789abcdef.own",
+        ".lock-@0123456789abcdef")],
+        [False, True, False], "a box that is nobody's goes")
+    w.equal(approval(w), kept, "the approval stays")
+    # A scope without an approval is of a trust that was killed: its policy
+    # was never agreed to.
+    os.unlink(box + "/lock.json")
+    w.write(box + "/scope.json", '{"zotbox":1,"extends":"standard"}')
+    r = w.zotbox("ext", "trust", d, "--yes")
+    w.equal((r.rc, approval(w)[1]), (0, kept[1]), "it does not count", r)
 
 
 @test("an update, killed at each step", needs="strace", seconds=240)
