@@ -2,7 +2,7 @@
  *
  * One pass over the text with an explicit stack, so that depth costs heap and
  * not stack. What makes it fast enough to stand in the way of each frame:
- * bodies of strings are skipped in words and blocks; nothing is copied; the
+ * bodies of strings are skipped in vectors and blocks; nothing is copied; the
  * memory of one scan serves the next; and the cursor goes from function to
  * function by value, so that it stays in a register. A scanning function takes
  * it and returns it behind what it read, or NULL when that is not JSON.
@@ -608,7 +608,8 @@ static inline const char *scan_key(struct scan *sc, const char *p)
 
 /* ---- values ---- */
 
-/* Room for one more token, of the value at @p. Return: false: noted. */
+/* Make room for one more token, of the value at @p; rarely needed, so it stays
+ * out of the way. Return: false: noted. */
 static __attribute__((noinline)) bool more_tokens(struct scan *sc,
 						  const char *p)
 {

@@ -212,7 +212,7 @@ static void check_list(const struct zb_field *f, struct place at, char bad[200])
 static bool read_part(struct zb_mediator *m, const struct zb_frame_row *row,
 		      struct zb_part *p, char bad[200]);
 
-/* The part is for the caller to read. */
+/* Which object it is. Its fields are for the caller to find. */
 static void set_part(struct zb_part *p, const struct zb_shape *shape,
 		     struct place at)
 {
