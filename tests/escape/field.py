@@ -240,8 +240,8 @@ class Field:
     def __init__(self, w, servers=True):
         self.w, self.records, self.parts = w, [], []
         d = w.dir
-        w.project = os.path.join(w.home, "work/app")
-        self.ext = os.path.join(w.home, "work/esc")
+        w.project = os.path.join(w.home, "code/app")
+        self.ext = os.path.join(w.home, "code/esc")
         v = self.vars = {
             "dir": d, "home": w.home, "zot": w.zot_home, "ext": self.ext,
             "project": w.project, "outside": d + "/outside",
@@ -277,13 +277,13 @@ class Field:
             "home/.ssh/id_ed25519": "S3CRET-KEY\n",
             "home/.bashrc": "# mine\n",
             "home/.config/app/token": "S3CRET-TOKEN\n",
-            "home/work/app/notes.txt": "notes\n",
+            "home/code/app/notes.txt": "notes\n",
             "home/vault/innocent": "S3CRET-INNOCENT\n",
             "home/vault/up": "S3CRET-UP\n",
-            "home/work/app/deploy/id_rsa": "S3CRET-RSA\n",
-            "home/work/app/src/main.c": "int main;\n",
-            "home/work/app/.env.d/token": "S3CRET-D\n",
-            "home/work/app/.aws/config": "S3CRET-AWS\n",
+            "home/code/app/deploy/id_rsa": "S3CRET-RSA\n",
+            "home/code/app/src/main.c": "int main;\n",
+            "home/code/app/.env.d/token": "S3CRET-D\n",
+            "home/code/app/.aws/config": "S3CRET-AWS\n",
             "home/docs/note": "note\n",
             "home/docs/secret": "S3CRET-DOC\n",
             "home/docs2/secret": "S3CRET-DOC2\n",
@@ -296,7 +296,7 @@ class Field:
         }
         for rel, text in tree.items():
             w.write(rel, text)
-        w.write("home/work/app/tool.sh", "#!/bin/sh\nexit 0\n", 0o755)
+        w.write("home/code/app/tool.sh", "#!/bin/sh\nexit 0\n", 0o755)
         shutil.copy(ESCAPIST, w.project + "/tool")
         for name in ("tool", "tool2", "tool3"):
             shutil.copy(ESCAPIST, w.home + "/docs/" + name)
@@ -323,8 +323,8 @@ class Field:
             for top, name in re.findall(
                     r"\{(vault\}/|env\}\.|code\}/|twin\}/x-)([\w-]+)",
                     " ".join(words)):
-                rel = {"v": "home/vault/", "e": "home/work/app/.env.",
-                       "c": "home/work/esc/", "t": "twin/x-"}[top[0]]
+                rel = {"v": "home/vault/", "e": "home/code/app/.env.",
+                       "c": "home/code/esc/", "t": "twin/x-"}[top[0]]
                 path = self.w.write(rel + name, "S3CRET-%s\n" % name)
                 if HAS_ATTRIBUTES:
                     os.setxattr(path, "user.zb", b"S3CRET-ATTRIBUTE")

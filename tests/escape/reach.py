@@ -55,7 +55,7 @@ def writable(w):
     try:
         for rel in (".git/config", ".vscode/settings.json", "lib/.git/HEAD",
                     "w/.keep"):
-            w.write("home/work/app/" + rel, "S3CRET-HOST\n")
+            w.write("home/code/app/" + rel, "S3CRET-HOST\n")
         os.mkdir(w.project + "/.zot")
         if HAS_ATTRIBUTES:
             os.setxattr(w.project + "/.git/config", "user.zb", b"S3CRET")

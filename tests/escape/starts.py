@@ -114,7 +114,7 @@ def set_id(w, f):
     shutil.copy(ESCAPIST, program)
     os.chown(program, 65534, -1)
     os.chmod(program, 0o4755)
-    for d in (w.dir, w.home, w.home + "/work", f.ext):
+    for d in (w.dir, w.home, w.home + "/code", f.ext):
         os.chmod(d, 0o755)
     w.equal(f.outside(["run-set-id", program]), "ok", "control")
     got = f.inside([["run-set-id", program], NO_NEW_PRIVS.act])
@@ -394,9 +394,9 @@ def stub_beside(w, f):
     w.equal(got, ["ok", "ok"], "planted beside the code")
     w.check(not os.path.lexists(f.ext + "/later"),
             "and not where the agent would look for it")
-    w.write("home/work/esc/later", "new code\n")
+    w.write("home/code/esc/later", "new code\n")
     os.mkdir(f.ext + "/dir")
-    w.write("home/work/esc/dir/file", "new code\n")
+    w.write("home/code/esc/dir/file", "new code\n")
     with open(w.path("twin/link"), "w"):
         os.unlink(w.path("twin/link"))
     os.symlink(v["outside"] + "/made", w.path("twin/link"))
