@@ -67,7 +67,7 @@ static bool may_read(struct zb_call *c)
 static void give(struct zb_call *c, const char *p, size_t n, uint64_t addr,
 		 uint64_t room)
 {
-	zb_auto(fd) int memory = -1;
+	struct zb_peer_memory memory = ZB_PEER_MEMORY;
 	int rc = 0;
 
 	if (room && n > room) {
@@ -75,11 +75,15 @@ static void give(struct zb_call *c, const char *p, size_t n, uint64_t addr,
 		return;
 	}
 	if (room && n) {
-		memory = zb_peer_memory(c->tid);
-		if (!zb_may_act(c))
+		rc = zb_peer_memory(&memory, c->tid);
+		if (!zb_may_act(c)) {
+			zb_peer_memory_done(&memory);
 			return;
-		rc = memory < 0 ? memory : zb_peer_write(memory, addr, p, n);
+		}
+		if (!rc)
+			rc = zb_peer_write(&memory, addr, p, n);
 	}
+	zb_peer_memory_done(&memory);
 	if (rc)
 		zb_say_errno(c, -rc);
 	else

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,21 +93,66 @@ int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap)
 	return -ENAMETOOLONG;
 }
 
-int zb_peer_memory(int tid)
+static int open_proc(int tid, const char *name, int flags)
 {
 	char path[64];
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -EFAULT : fd;
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	return open(path, flags | O_CLOEXEC);
 }
 
-int zb_peer_write(int memory, uint64_t addr, const void *p, size_t n)
+int zb_peer_memory(struct zb_peer_memory *out, int tid)
 {
-	if (addr > INT64_MAX)
+	zb_auto(fd) int maps = open_proc(tid, "maps", O_RDONLY);
+
+	*out = ZB_PEER_MEMORY;
+	out->mem = open_proc(tid, "mem", O_WRONLY);
+	out->maps = maps < 0 ? NULL : fdopen(maps, "re");
+	if (out->maps)
+		zb_steal_fd(&maps); /* the stream's */
+	return out->maps && out->mem >= 0 ? 0 : -EFAULT;
+}
+
+void zb_peer_memory_done(struct zb_peer_memory *m)
+{
+	if (m->mem >= 0)
+		close(m->mem);
+	if (m->maps)
+		fclose(m->maps);
+	*m = ZB_PEER_MEMORY;
+}
+
+/* May the process itself write all from @at to @end? /proc/PID/mem forces its
+ * way into what may only be read; process_vm_writev(2) does not, but goes by a
+ * number that may be another's by now. So the mappings are asked, by a handle
+ * that is as much the process's as the other. A stack grows down to where it
+ * is written. */
+static bool is_writable(FILE *maps, uint64_t at, uint64_t end)
+{
+	zb_auto(free) char *line = NULL;
+	size_t room = 0;
+
+	while (at < end && getline(&line, &room, maps) > 0) {
+		unsigned long long from, to;
+		char mode[5];
+
+		if (sscanf(line, "%llx-%llx %4s", &from, &to, mode) != 3)
+			break;
+		if (to <= at)
+			continue;
+		if (mode[1] != 'w' || (from > at && !strstr(line, "[stack]")))
+			break;
+		at = to;
+	}
+	return at >= end;
+}
+
+int zb_peer_write(const struct zb_peer_memory *m, uint64_t addr, const void *p,
+		  size_t n)
+{
+	if (addr > INT64_MAX - n || !is_writable(m->maps, addr, addr + n))
 		return -EFAULT;
-	return pwrite(memory, p, n, (off_t)addr) == (ssize_t)n ? 0 : -EFAULT;
+	return pwrite(m->mem, p, n, (off_t)addr) == (ssize_t)n ? 0 : -EFAULT;
 }
 
 static int pidfd_open(int pid, unsigned flags)

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Exactly @n bytes at @addr. -EFAULT if not all can be read, -EPERM for a
@@ -20,10 +21,20 @@ int zb_peer_string(int tid, uint64_t addr, char *out, size_t cap);
 
 /* A handle to write into its memory by. Opened before zb_notify_valid() said
  * yes, it is that of the process which waits, whatever its number is by the
- * time of the write. Return: a descriptor, or a negative errno. */
-int zb_peer_memory(int tid);
-/* Return: 0, or -EFAULT if not all could be written. */
-int zb_peer_write(int memory, uint64_t addr, const void *p, size_t n);
+ * time of the write. Initialise to ZB_PEER_MEMORY; zb_peer_memory_done() is
+ * fine then, whatever came of it. Return: 0, or a negative errno. */
+struct zb_peer_memory {
+	int mem;
+	FILE *maps;
+};
+#define ZB_PEER_MEMORY ((struct zb_peer_memory){.mem = -1})
+int zb_peer_memory(struct zb_peer_memory *out, int tid);
+void zb_peer_memory_done(struct zb_peer_memory *m);
+/* As the kernel would write there for the process: where it may not write
+ * itself, nothing is. Once a handle. Return: 0, or -EFAULT if not all could be
+ * written. */
+int zb_peer_write(const struct zb_peer_memory *m, uint64_t addr, const void *p,
+		  size_t n);
 
 /* A duplicate of its descriptor @fd, or -EBADF. */
 int zb_peer_fd(int tid, int fd);

@@ -5,6 +5,7 @@
 #include "box.h"
 
 #include "cleanup.h"
+#include "fdutil.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +13,10 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -527,6 +530,86 @@ static void links_wait(void)
 	unlink(lock);
 }
 
+/* A page of the caller's, as it is protected: first its last bytes, then how a
+ * next one is. */
+static const struct {
+	const char *name;
+	int mode, next;
+	unsigned at;
+	int want;
+} pages[] = {
+	{"may be written", PROT_READ | PROT_WRITE, PROT_READ, 0, 0},
+	{"may be written, to its end", PROT_READ | PROT_WRITE, PROT_READ,
+	 4096 - 8, 0},
+	{"may only be read", PROT_READ, PROT_READ, 0, EFAULT},
+	{"may not even be read", PROT_NONE, PROT_READ, 0, EFAULT},
+	{"goes on in one that may not be written", PROT_READ | PROT_WRITE,
+	 PROT_READ, 4096 - 4, EFAULT},
+	{"goes on in one that may be written", PROT_READ | PROT_WRITE,
+	 PROT_READ | PROT_WRITE, 4096 - 4, 0},
+};
+
+/* What the kernel says, with no broker. */
+static int bare_page(const char *file, size_t i)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int e;
+
+	mprotect(p, 4096, pages[i].mode);
+	mprotect(p + 4096, 4096, pages[i].next);
+	e = getxattr(file, "user.eight", p + pages[i].at, 64) < 0 ? errno : 0;
+	munmap(p, 8192);
+	return e;
+}
+
+/* The same inside; @seen gets what is in the page then. */
+static int broker_page(const char *n, size_t i, char seen[8])
+{
+	int e, last;
+	long fd, map = box_tell(&box, &e, NULL, "call %d 0 8192 3 %d -1 0",
+				(int)SYS_mmap, MAP_PRIVATE | MAP_ANONYMOUS);
+	zb_auto(fd) int page = -1;
+
+	box_tell(&box, &e, NULL, "call %d %ld 4096 %d", (int)SYS_mprotect, map,
+		 pages[i].mode);
+	box_tell(&box, &e, NULL, "call %d %ld 4096 %d", (int)SYS_mprotect,
+		 map + 4096, pages[i].next);
+	box_tell(&box, &last, NULL, "call %d s:%s s:user.eight %ld 64",
+		 (int)SYS_getxattr, n, map + (long)pages[i].at);
+	box_tell(&box, &e, NULL, "call %d %ld 8192 %d", (int)SYS_mprotect, map,
+		 PROT_READ);
+	fd = open_in(box_path("data/page"), O_WRONLY | O_CREAT, 0600, &e);
+	box_tell(&box, &e, NULL, "call %d %ld %ld 8 0", (int)SYS_pwrite64, fd,
+		 map + (long)pages[i].at);
+	close_in(fd);
+	page = open(box_path("private_data/page"), O_RDONLY | O_CLOEXEC);
+	if (page < 0 || read(page, seen, 8) != 8)
+		memset(seen, '?', 8);
+	return last;
+}
+
+/* An answer goes where the caller may write, and nowhere else. */
+static void answer_pages(const char *n)
+{
+	const char *file = box_path("private_data/n");
+	int e;
+
+	box_tell(&box, &e, NULL, "call %d s:%s s:user.eight s:12345678 8 0",
+		 (int)SYS_setxattr, n);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(pages); i++) {
+		int bare = bare_page(file, i);
+		char seen[8];
+		int got = broker_page(n, i, seen);
+
+		tap_ok(bare == pages[i].want && got == bare,
+		       "a page that %s: as the kernel (%d, %d)", pages[i].name,
+		       got, bare);
+		tap_ok(!memcmp(seen, bare ? "\0\0\0\0\0\0\0\0" : "12345678", 8),
+		       "and %s is in it", bare ? "nothing" : "the answer");
+	}
+}
+
 /* Of data that is its own; @kept: one was set there. */
 static void read_attributes(const char *n, bool kept)
 {
@@ -553,6 +636,8 @@ static void read_attributes(const char *n, bool kept)
 		 (int)SYS_getxattr, n);
 	tap_ok(kept ? e == EFAULT : e == ENODATA || e == EOPNOTSUPP,
 	       "a buffer that is none is EFAULT (%d)", e);
+	if (kept)
+		answer_pages(n);
 	box_tell(&box, &e, NULL, "call %d s:%s s: 0 0", (int)SYS_getxattr, n);
 	tap_ok(e == ERANGE, "an attribute without a name is ERANGE (%d)", e);
 	box_tell(&box, &e, NULL, "call %d s:/proc/self/status s:user.zb 0 0",
