@@ -43,6 +43,9 @@ AC_DEFUN([ZB_FLAGS], [
     # Fortify needs optimisation, and a builder's own setting stands.
     AS_CASE([" $CFLAGS $CPPFLAGS "], [*FORTIFY_SOURCE*|*" -O0 "*], [], [ZB_CPPFLAGS="-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3"])
     ZB_PIE_CFLAGS=-fPIE ZB_PIE_LDFLAGS=-pie
+    # Every symbol is bound at the start (-z now): a table of stubs would only
+    # be one more group of pages that each process has for itself.
+    ZB_TRY_CFLAG([ZB_PIE_CFLAGS], [-fno-plt])
     ZB_TRY_LDFLAG([ZB_LDFLAGS], [[-Wl,-z,relro]])
     ZB_TRY_LDFLAG([ZB_LDFLAGS], [[-Wl,-z,now]])
     ZB_TRY_LDFLAG([ZB_LDFLAGS], [[-Wl,-z,noexecstack]])

@@ -797,6 +797,7 @@ int zb_cmd_wrap(const struct zb_args *a)
 	struct zb_error err = {0};
 	int rc;
 
+	zb_memory_begin();
 	w.name = a->arg[0];
 	uv_loop_init(&w.loop);
 	init_handles(&w);

@@ -1,9 +1,9 @@
 /* memory.c - giving memory back.
  *
  * A start reads scopes, resolves a plan, hashes files: most of the code that
- * was mapped for it, and of the heap, is of no use afterwards. Code is shared
- * only with those who run the same at the same time, so a single extension
- * would pay for all of it.
+ * was mapped for it, of the heap and of the stack, is of no use afterwards.
+ * Code is shared only with those who run the same at the same time, so a single
+ * extension would pay for all of it.
  *
  * Only segments that nobody can have written to are given back: what a
  * writable one holds exists nowhere else. */
@@ -20,13 +20,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SEGMENTS 8 /* that nobody writes; a library has three */
+#define SEGMENTS       8 /* that nobody writes; a library has three */
+#define LARGE	       (128 << 10)
+#define LARGE_AT_START (8 << 10)
+#define SPENT	       ((uintptr_t)96 << 10)
 
 void zb_memory_share(void)
 {
 	mallopt(M_ARENA_MAX, 1);
 	/* What is large goes back as it is freed, however often. */
-	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	mallopt(M_MMAP_THRESHOLD, LARGE);
+	/* Free room at the end of the heap would be taken before anything is
+	 * mapped alone. */
+	mallopt(M_TOP_PAD, 0);
+}
+
+void zb_memory_begin(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_AT_START);
 }
 
 /* The table that says where they are lies in one of them: read it first. */
@@ -58,15 +69,34 @@ static int give_back(struct dl_phdr_info *o, size_t size, void *ctx)
 	return 0;
 }
 
+/* What lies below the present frame is of calls that have returned, and read by
+ * nobody. The kernel maps more than SPENT of it with the program, and keeps
+ * everything else far away. */
+static void __attribute__((noinline)) give_back_stack(void)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t top = (uintptr_t)__builtin_frame_address(0);
+
+	/* One page for this call and those that it makes. */
+	top = (top & ~(page - 1)) - page;
+	madvise((void *)(top - SPENT), SPENT, MADV_DONTNEED);
+}
+
 void zb_memory_settle(void)
 {
+	mallopt(M_MMAP_THRESHOLD, LARGE);
 	malloc_trim(0);
+	give_back_stack();
 	dl_iterate_phdr(give_back, NULL);
 }
 
 #else
 
 void zb_memory_share(void)
+{
+}
+
+void zb_memory_begin(void)
 {
 }
 
