@@ -131,11 +131,12 @@ static void on_frame(void *ctx, size_t member, const char *type,
 static void show_denial(struct console *c, size_t member, const char *text,
 			size_t n)
 {
+	const char *ext = zb_console_name(c, member);
 	struct zb_buf line = {0};
 
-	if (!zb_console_lines(&line, zb_console_name(c, member), text, n,
-			      c->screen->colour(c)))
-		c->screen->show(c, zb_buf_str(&line), line.len);
+	/* What was asked for is the extension's to choose. */
+	if (!zb_console_lines(&line, ext, text, n, c->screen->colour(c)))
+		c->screen->rows(c, ext, &line);
 	zb_buf_done(&line);
 }
 

@@ -237,8 +237,11 @@ static void show_rows(struct console *c, const char *ext,
 	struct zb_buf rows = {0};
 
 	if (!zb_console_rows(&rows, ext, zb_buf_str(lines), lines->len,
-			     zb_tty_columns(c->tty), zb_tty_width))
-		show(c, zb_buf_str(&rows), rows.len);
+			     zb_tty_columns(c->tty), zb_tty_width)) {
+		zb_tty_say(c->tty, zb_buf_str(&rows), rows.len);
+		/* Below a panel there is one row: the beginning. */
+		set_news(c, zb_buf_str(lines), lines->len);
+	}
 	zb_buf_done(&rows);
 }
 

@@ -166,6 +166,27 @@ def long_rows(w):
     ends(w, t)
 
 
+@test("what was refused begins no row of its own", needs="sandbox")
+def long_refusal(w):
+    name = w.write("home/d/" + "FALSE" * 40, "x")
+    mk(w, "evil", r'''
+        hello("evil", "tools"); tool("t"); ready()
+        def call(f):
+            try: open(NAME)
+            except OSError as e: text(f["id"], "errno %d" % e.errno)
+        serve(tool_call=call)
+    '''.replace("NAME", repr(name)))
+    t = start(w, "evil")
+    t.type("call t\n")
+    t.see("result: errno 2")
+    t.see("nothing grants")
+    rows = [r for r in t.text().splitlines() if "ALSEF" in r]
+    w.check(len(rows) >= 3, "it takes several rows", t.text())
+    w.check(all(r.startswith("[evil] ") for r in rows),
+            "each row says who speaks", t.text())
+    ends(w, t)
+
+
 KEYS = [
     ("\x1b[A", "up"), ("\x1b[B", "down"), ("\x1b[C", "right"),
     ("\x1b[D", "left"), ("\x1bOA", "up"), ("\x1bOB", "down"),

@@ -4,6 +4,7 @@
 #include "console_keys.h"
 #include "console_panel.h"
 #include "console_text.h"
+#include "denial.h"
 #include "text.h"
 
 #include <setjmp.h>
@@ -492,6 +493,42 @@ static void rows_begin_alike(void **state)
 	}
 }
 
+/* Nor with what it asked for and was refused. */
+static void refusal_rows(void **state)
+{
+	char ext[] = "e", rule[] = "strict.json: nothing grants it";
+	char target[] = "/home/u/0123456789 zotbox> rm -rf 0123456789 zotbox>";
+	const struct zb_denial d = {
+		.ext = ext,
+		.op = ZB_OP_FS_READ,
+		.asked = target,
+		.target = target,
+		.rule = rule,
+		.count = 1,
+	};
+	struct zb_buf text = {0}, line = {0}, out = {0};
+	unsigned n = 0;
+
+	(void)state;
+	assert_int_equal(zb_denial_text(&d, "/home/u", &text), 0);
+	assert_int_equal(
+		zb_console_lines(&line, "e", zb_buf_str(&text), text.len, true),
+		0);
+	assert_int_equal(zb_console_rows(&out, "e", zb_buf_str(&line), line.len,
+					 24, width),
+			 0);
+	for (const char *p = zb_buf_str(&out); *p; p = strchr(p, '\n') + 1) {
+		const char *head = n++ ? "[e] " : "\033[1m[e]\033[0m ";
+
+		assert_memory_equal(p, head, strlen(head));
+		assert_true(strcspn(p, "\n") <= strlen(head) + 20);
+	}
+	assert_true(n > 4);
+	zb_buf_done(&text);
+	zb_buf_done(&line);
+	zb_buf_done(&out);
+}
+
 static void coloured_lines(void **state)
 {
 	static const char json[] = "{\"level\":\"error\",\"message\":\"x\"}";
@@ -541,6 +578,7 @@ int main(void)
 		cmocka_unit_test(styles),
 		cmocka_unit_test(lines),
 		cmocka_unit_test(rows_begin_alike),
+		cmocka_unit_test(refusal_rows),
 		cmocka_unit_test(coloured_lines),
 		cmocka_unit_test(long_lines),
 	};
