@@ -849,6 +849,16 @@ int zb_launch_go(struct zb_launch *l, struct zb_error *err)
 	}
 }
 
+/* Its session's group; and itself, should it not have come to have one yet
+ * (spawn_into). */
+static void kill_bwrap(const struct zb_launch *l)
+{
+	if (l->bwrap <= 0)
+		return;
+	kill(-l->bwrap, SIGKILL);
+	kill(l->bwrap, SIGKILL);
+}
+
 /* Once there is a process 1 it is the one to kill: bwrap's monitor follows it,
  * and its number may be collected by another thread meanwhile. */
 void zb_launch_kill(const struct zb_launch *l)
@@ -856,8 +866,8 @@ void zb_launch_kill(const struct zb_launch *l)
 	if (l->stage_pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, l->stage_pidfd, SIGKILL, NULL,
 			0);
-	else if (l->bwrap > 0)
-		kill(-l->bwrap, SIGKILL); /* its session's group */
+	else
+		kill_bwrap(l);
 }
 
 void zb_launch_wait(struct zb_launch *l)
@@ -867,8 +877,7 @@ void zb_launch_wait(struct zb_launch *l)
 	while (l->stage_pidfd >= 0 && poll(&p, 1, ZB_LAUNCH_MS) < 0 &&
 	       errno == EINTR)
 		;
-	if (l->bwrap > 0)
-		kill(-l->bwrap, SIGKILL);
+	kill_bwrap(l);
 	while (l->bwrap > 0 && waitpid(l->bwrap, NULL, 0) < 0 && errno == EINTR)
 		;
 	l->bwrap = 0;
