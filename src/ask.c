@@ -34,6 +34,7 @@ void zb_reach_done(struct zb_reach *r)
 {
 	free(r->example);
 	free(r->leads_to);
+	free(r->runs);
 	*r = (struct zb_reach){0};
 }
 
@@ -97,20 +98,123 @@ bool zb_looks_like_credentials(const char *name)
 	return fits_one(name, names);
 }
 
-/* What a shell, git or a desktop runs when it starts next. */
-static bool is_run_later(const char *name)
+/* What a shell, git, an editor or a desktop runs when it starts next, wherever
+ * it is. What zot and git run in a project is zb_carve_outs. */
+static bool is_run_later(const char *value)
 {
 	static const char *const names[] = {
-		".bashrc",   ".bash_profile", ".bash_login", ".bash_logout",
-		".profile",  ".zshrc",	      ".zshenv",     ".zprofile",
-		".zlogin",   "config.fish",   ".gitconfig",  "authorized_keys",
-		".xprofile", ".xinitrc",      ".xsession",   ".inputrc",
-		".vimrc",    ".envrc",	      "crontab",     ".ssh",
-		"*.desktop", "*.service",     ".kshrc",	     ".cshrc",
+		".bashrc",	".bash_profile", ".bash_login",
+		".bash_logout", ".bash_aliases", ".profile",
+		".zshrc",	".zshenv",	 ".zprofile",
+		".zlogin",	".zlogout",	 "config.fish",
+		".kshrc",	".cshrc",	 ".tcshrc",
+		".login",	".inputrc",	 ".pam_environment",
+		".gitconfig",	".hgrc",	 "authorized_keys",
+		".ssh",		".xprofile",	 ".xinitrc",
+		".xsession",	".xsessionrc",	 ".vimrc",
+		".emacs",	".tmux.conf",	 ".screenrc",
+		".gdbinit",	".envrc",	 "crontab",
+		"*.desktop",	"*.service",	 "*.timer",
 		NULL,
 	};
+	zb_auto(free) char *path = zb_path_join("/", value);
 
-	return fits_one(name, names);
+	for (size_t i = 0; path && zb_carve_outs[i]; i++)
+		if (zb_pattern_match(zb_carve_outs[i], path))
+			return true;
+	return fits_one(zb_path_name(value), names);
+}
+
+/* Places whose content is run later, and new files in them as well. "~" is
+ * HOME. The directories of PATH are asked of the host. */
+static const char *const run_places[] = {
+	/* programs, which a shell finds by their names */
+	"~/bin",
+	"~/.local/bin",
+	"~/.cargo/bin",
+	"~/go/bin",
+	"~/.npm-global",
+	"~/.pyenv",
+	"~/.nvm",
+	"~/.asdf",
+	"/usr/local/bin",
+	"/usr/local/sbin",
+	"/usr/local/lib",
+	"/usr/bin",
+	"/usr/sbin",
+	"/usr/lib",
+	/* sessions and services */
+	"~/.config/autostart",
+	"~/.config/autostart-scripts",
+	"~/.config/plasma-workspace",
+	"~/.config/systemd",
+	"~/.config/environment.d",
+	"~/.local/share/systemd",
+	"~/.local/share/applications",
+	"~/.local/share/dbus-1",
+	"/etc",
+	"/var/spool/cron",
+	/* shells */
+	"~/.bashrc",
+	"~/.bashrc.d",
+	"~/.bash_profile",
+	"~/.profile",
+	"~/.zshrc",
+	"~/.zshenv",
+	"~/.zsh",
+	"~/.oh-my-zsh",
+	"~/.config/fish",
+	"~/.config/zsh",
+	/* programs that run what their own files say */
+	"~/.ssh",
+	"~/.gitconfig",
+	"~/.config/git",
+	"~/.vim",
+	"~/.vimrc",
+	"~/.config/nvim",
+	"~/.emacs.d",
+	"~/.config/emacs",
+	"~/.config/tmux",
+	"~/.config/Code",
+	"~/.vscode",
+	"~/.cargo/config.toml",
+	"~/.local/lib",
+	"~/.claude",
+	"~/.agents",
+};
+
+/* How @place, canonical and called @word, is touched; NULL: not at all. */
+static const char *touches(const char *path, const char *only,
+			   const char *place, const char *word)
+{
+	if (zb_path_below(path, place))
+		return "";
+	if (only ? zb_pattern_match(only, place) : zb_path_below(place, path))
+		return word;
+	return NULL;
+}
+
+const char *zb_run_later(const char *path, const char *only, const char *home,
+			 const struct zb_strv *dirs)
+{
+	const char *found = NULL, *hit;
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(run_places); i++) {
+		const char *word = run_places[i];
+		zb_auto(free) char *place =
+			*word == '~' ? zb_strf("%s%s", home, word + 1)
+				     : zb_strdup(word);
+
+		hit = place ? touches(path, only, place, word) : NULL;
+		if (hit && (!*hit || !found))
+			found = hit;
+	}
+	for (size_t i = 0; dirs && i < dirs->n; i++) {
+		hit = touches(path, only, dirs->v[i], dirs->v[i]);
+		if (hit && (!*hit || !found))
+			found = hit;
+	}
+	return found;
 }
 
 /* ---- grants that are no paths -------------------------------------------- */
@@ -369,7 +473,7 @@ static void add_reach(struct zb_buf *b, const char *value,
 static enum zb_risk path_risk(const char *value, const struct zb_reach *r,
 			      bool write)
 {
-	if (r->all || r->keeper || (write && is_run_later(zb_path_name(value))))
+	if (r->all || r->keeper || (write && (r->runs || is_run_later(value))))
 		return ZB_RISK_GRAVE;
 	if (write || r->secrets ||
 	    zb_looks_like_credentials(zb_path_name(value)))
@@ -399,9 +503,14 @@ static int say_path(struct zb_ask *out, const char *spelled,
 	zb_buf_adds(&b, write ? "change, replace and delete " : "read ");
 	add_shown(&b, value);
 	add_reach(&b, value, r);
-	if (write && is_run_later(zb_path_name(value)))
+	if (write && (is_run_later(value) || (r->runs && !*r->runs))) {
 		zb_buf_adds(&b, "; what stands there is run later, outside "
 				"the sandbox");
+	} else if (write && r->runs) {
+		zb_buf_adds(&b, "; what stands in ");
+		add_shown(&b, r->runs);
+		zb_buf_adds(&b, " is run later, outside the sandbox");
+	}
 	out->does = zb_buf_steal(&b);
 	out->without = fill(write ? "%s cannot be changed"
 				  : "%s does not exist for it",

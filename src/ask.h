@@ -36,12 +36,23 @@ struct zb_reach {
 	uint64_t secrets; /* of those, names that look like credentials */
 	char *example;	  /* one of them, relative to it; or NULL */
 	char *leads_to;	  /* it goes through a link: the real path; or NULL */
+	/* What is run from it later, outside the sandbox: it lies in or is a
+	 * place like that (""), or holds one (its name); or NULL */
+	char *runs;
 };
 void zb_reach_done(struct zb_reach *r);
 
 /* Is the last component of a path the name of what usually holds keys or
  * passwords (".env", "id_rsa", "*.pem", "credentials"...)? */
 bool zb_looks_like_credentials(const char *name);
+
+/* Is canonical @path, or does it lie in or hold, what shells, desktops, editors
+ * or other programs run later? @home: canonical HOME; @dirs: directories of
+ * PATH, canonical. "": it is or lies in such a place. "~/.local/bin": it holds
+ * that one, static or of @dirs. NULL: no. With @only, a pattern, of what @path
+ * holds just what matches it. */
+const char *zb_run_later(const char *path, const char *only, const char *home,
+			 const struct zb_strv *dirs);
 
 /* One thing asked for. Text is one line, safe to show. */
 struct zb_ask {

@@ -399,7 +399,12 @@ static void report(const struct edit *e)
 	struct zb_buf values = {0};
 
 	add_values(e, &values);
-	if (!e->changed && e->anew)
+	if (!e->changed && e->anew && !strcmp(e->args->arg[1], "fs.deny"))
+		zb_cmd_say("%s: fs.deny%s stood there already, and denies now "
+			   "where it leads today, no more where it led before; "
+			   "it counts from the next start of %s",
+			   e->path, zb_buf_str(&values), e->name);
+	else if (!e->changed && e->anew)
 		zb_cmd_say("%s: %s%s was granted already, and is now granted "
 			   "where it leads today; it counts from the next "
 			   "start of %s",

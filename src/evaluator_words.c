@@ -466,6 +466,8 @@ static bool is_state_file(const char *name)
 	return false;
 }
 
+static const char own_words[] = "zotbox itself runs or reads what stands there";
+
 /* Names come and go by a grant of their directory. */
 static void grant_directory(const struct zb_plan *plan,
 			    const struct zb_query *q, const struct zb_place *p,
@@ -484,6 +486,8 @@ static void grant_directory(const struct zb_plan *plan,
 	else if (is_system(dir))
 		g->why_not = "it lies in a directory of the system; if that "
 			     "is meant, grant the directory by its name";
+	else if (zb_plan_own(plan, dir, NULL))
+		g->why_not = own_words;
 	else
 		g->why_not = never(plan, &there);
 	if (g->why_not)
@@ -515,6 +519,8 @@ static void grant_change(const struct zb_plan *plan, const struct zb_query *q,
 	} else if ((q->op != ZB_OP_FS_WRITE && q->op != ZB_OP_FS_META) ||
 		   q->is_dir) {
 		grant_directory(plan, q, p, g);
+	} else if (zb_plan_own(plan, q->target, NULL)) {
+		g->why_not = own_words;
 	} else {
 		g->key = "fs.write";
 		g->value = pretty(plan, q->target);

@@ -1046,8 +1046,7 @@ static void record_project(struct zb_extension *e)
 		return;
 	d.asked = zb_strdup("${project}");
 	d.target = zb_strdup(refused);
-	d.rule = zb_strdup("${project} is or contains HOME, ZOT_HOME, /tmp or "
-			   "the supervisor's own files");
+	d.rule = zb_strf("${project} %s", e->prepared.plan.project_why);
 	d.why_not = zb_strdup("a project is a directory of its own: start zot "
 			      "in one");
 	zb_ledger_record(e->ledger, &d);

@@ -42,9 +42,11 @@ static void rename_file(struct zb_error *err, const char *path)
  * like any other: where we are may be HOME, of which nothing is granted. */
 static char *some_project(void)
 {
-	zb_auto(free) char *own = zb_own_file("policies");
+	static const char some[] = "/var/log";
+	zb_auto(free) char *own =
+		access(some, F_OK) ? zb_own_file("policies") : NULL;
 
-	return own ? realpath(own, NULL) : NULL;
+	return realpath(own ? own : some, NULL);
 }
 
 /* The plan of @text, for which @given is granted now. */

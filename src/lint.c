@@ -41,7 +41,7 @@ struct bench {
 	struct zb_manifest manifest;
 	struct zb_need *needs;
 	size_t n_needs;
-	struct zb_strv quiet;
+	struct zb_strv quiet, own_places;
 	char *dir, *data, *home; /* of an extension that may not be there */
 	struct zb_granted granted;
 	char *name; /* of the extension whose scope.json it is, or NULL */
@@ -271,7 +271,11 @@ static int set_up(struct bench *b, const char *path, const char *project,
 		.look = zb_facts_look,
 		.expand = zb_facts_expand,
 		.find_program = find_program,
+		.own = &b->own_places,
+		.own_tree = zb_own_tree(),
 	};
+	if (zb_own_places(&b->own_places))
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
 	if (zb_runtime_base(&b->needs, &b->n_needs, &b->quiet, err))
 		return err ? err->code : ZB_ESYS;
 	b->facts.base_needs = b->needs;
@@ -286,6 +290,7 @@ static void tear_down(struct bench *b)
 	zb_scope_done(&b->merged);
 	zb_needs_done(b->needs, b->n_needs);
 	zb_strv_done(&b->quiet);
+	zb_strv_done(&b->own_places);
 	zb_granted_done(&b->granted);
 	free(b->name);
 	free(b->dir);

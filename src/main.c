@@ -1,6 +1,7 @@
 /* main.c - argv to a row of the command table to an exit code. */
 #include "cmd.h"
 #include "options.h"
+#include "store.h"
 #include "zot_front.h"
 
 #include <string.h>
@@ -57,6 +58,7 @@ int main(int argc, char **argv)
 		zb_zot_front_exec(argv, &err);
 		return zb_cmd_fail(&err);
 	}
+	zb_own_started_as(argv[0]);
 	zb_cmd_begin();
 	if (argc < 2) {
 		zb_fail(&err, ZB_EUSAGE,

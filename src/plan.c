@@ -46,6 +46,7 @@ static void drop_lists(struct zb_plan *p)
 	zb_strv_done(&p->notices);
 	zb_strv_done(&p->data_copies);
 	zb_strv_done(&p->made);
+	zb_strv_done(&p->own);
 	zb_granted_done(&p->granted);
 }
 
@@ -64,6 +65,20 @@ void zb_plan_done(struct zb_plan *p)
 	drop_lists(p);
 	zb_scope_done(&p->scope);
 	*p = (struct zb_plan){0};
+}
+
+const char *zb_plan_own(const struct zb_plan *p, const char *path,
+			const char *only)
+{
+	for (size_t i = 0; i < p->own.n; i++) {
+		const char *own = p->own.v[i];
+
+		if (zb_path_below(path, own) ||
+		    (only ? zb_pattern_match(only, own)
+			  : zb_path_below(own, path)))
+			return own;
+	}
+	return NULL;
 }
 
 /* "/" before any other byte: what lies in a directory follows it at once. */

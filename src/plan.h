@@ -111,9 +111,11 @@ struct zb_plan {
 	char *base;	   /* policy in a word: "strict", "standard+scope" */
 	char *project;	   /* real path; NULL: unknown, or refused */
 	bool uses_project; /* some rule names ${project} */
-	/* A ${project} that is or contains HOME, ZOT_HOME, /tmp or /: not
-	 * granted, one record (decided_by plan). NULL: it was fine. */
+	/* A ${project} that nobody can mean: not granted, one record
+	 * (decided_by plan). NULL: it was fine. And why, static: "contains
+	 * HOME". */
 	char *project_refused;
+	const char *project_why;
 	char *home, *zot_home, *extension_dir, *data_dir; /* as spelled */
 	char *home_real, *zot_home_real, *extension_real; /* canonical */
 	bool state_beside;
@@ -141,6 +143,9 @@ struct zb_plan {
 	struct zb_strv data_copies;
 	/* Directories of the host that fs.write has made before the start. */
 	struct zb_strv made;
+	/* Canonical paths of what the supervisor itself runs and reads, with
+	 * each link that leads there: nothing opens them for writing. */
+	struct zb_strv own;
 	/* Where the names in its fs lists lead, to be held against later. */
 	struct zb_granted granted;
 	enum zb_ledger_mode ledger;
@@ -233,6 +238,10 @@ struct zb_facts {
 	/* "KEY VALUE" of what is granted now, wherever it led before; NULL:
 	 * nothing. */
 	const struct zb_strv *given;
+	/* What the supervisor runs and reads itself (zb_own_places()), as
+	 * spelled; NULL: nothing. And the build tree that it runs from. */
+	const struct zb_strv *own;
+	const char *own_tree;
 	/* What `ext allow` calls the extension; NULL: it cannot name it. */
 	const char *command_name;
 };
@@ -252,6 +261,12 @@ void zb_program_done(struct zb_program *p);
 int zb_plan_place(const struct zb_plan *p, const char *path);
 /* The same for the first @n bytes of @path. */
 int zb_plan_place_n(const struct zb_plan *p, const char *path, size_t n);
+
+/* Is, holds or lies in what stands at canonical @path, or (@only, a pattern,
+ * not NULL) what of it @only matches, something of @p->own? That one, or NULL.
+ */
+const char *zb_plan_own(const struct zb_plan *p, const char *path,
+			const char *only);
 
 /* Effective limit: UINT64_MAX when none. */
 uint64_t zb_plan_limit(const struct zb_plan *p, enum zb_limit l);

@@ -944,8 +944,8 @@ static int try_unmeant(struct job *j, struct zb_facts *facts,
 }
 
 /* Is breadth no question, since every broad line was confirmed before or is
- * now? facts->mean_it says so to the resolver. */
-static int settle_breadth(struct job *j, struct zb_facts *facts)
+ * now (*@anew)? facts->mean_it says so to the resolver. */
+static int settle_breadth(struct job *j, struct zb_facts *facts, bool *anew)
 {
 	struct zb_chain meant = {0};
 	bool had = read_meant(j, &meant), broad = false;
@@ -955,8 +955,9 @@ static int settle_breadth(struct job *j, struct zb_facts *facts)
 	if (had || (j->target->mean_it && j->target->name)) {
 		rc = try_unmeant(j, facts, had ? &meant.scope : NULL, &broad);
 		facts->mean_it = true;
-		if (broad && j->target->mean_it)
-			rc = remember_meant(j);
+		*anew = broad && j->target->mean_it;
+		if (*anew)
+			rc = 0;
 	}
 	zb_chain_done(&meant);
 	return rc;
@@ -969,6 +970,8 @@ static int resolve(struct job *j)
 	zb_auto(free) char *data = NULL;
 	zb_auto(free) char *home = NULL;
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	struct zb_strv own = {0};
+	bool newly_meant = false;
 	char user[256];
 	struct zb_facts facts = {
 		.home = j->store->home,
@@ -996,6 +999,8 @@ static int resolve(struct job *j)
 		.requested_env = &j->asked_env,
 		.granted = &j->out->granted,
 		.given = j->target->given,
+		.own = &own,
+		.own_tree = zb_own_tree(),
 		.command_name = j->target->name,
 	};
 	int rc;
@@ -1013,10 +1018,17 @@ static int resolve(struct job *j)
 	if (!rc)
 		rc = zb_granted_read(&j->out->granted, j->out->box, j->err);
 	if (!rc)
-		rc = settle_breadth(j, &facts);
-	return rc ? rc
-		  : zb_plan_resolve(&j->out->plan, &j->chain.scope,
-				    &j->out->manifest, &facts, j->err);
+		rc = zb_own_places(&own) ? no_memory(j) : 0;
+	if (!rc)
+		rc = settle_breadth(j, &facts, &newly_meant);
+	if (!rc)
+		rc = zb_plan_resolve(&j->out->plan, &j->chain.scope,
+				     &j->out->manifest, &facts, j->err);
+	/* What is refused all the same was not granted. */
+	if (!rc && newly_meant)
+		rc = remember_meant(j);
+	zb_strv_done(&own);
+	return rc;
 }
 
 /* A policy file that a sandbox could write would grant itself more. */

@@ -106,6 +106,53 @@ static bool holds_matching(const char *only, const char *what)
 	return path && zb_pattern_match(only, path);
 }
 
+/* The directories of PATH, where they really are. */
+static int path_dirs(struct zb_strv *out)
+{
+	const char *path = getenv("PATH");
+
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+		zb_auto(free) char *dir = zb_strndup(path, n);
+		zb_auto(free) char *real = NULL;
+
+		if (!dir)
+			return ZB_ELIMIT;
+		if (*dir == '/')
+			real = realpath(dir, NULL);
+		/* One that is not there yet is a directory of programs once
+		 * it is made. */
+		if (*dir == '/' && !real)
+			real = zb_path_join(NULL, dir);
+		if (real && zb_strv_take(out, zb_steal(&real)))
+			return ZB_ELIMIT;
+		path += n;
+		path += *path == ':';
+	}
+	return 0;
+}
+
+/* Does something in @real run later? Of the whole HOME it goes without saying.
+ */
+static int look_for_runs(struct zb_reach *out, const struct zb_store *store,
+			 const char *real, const char *only)
+{
+	zb_auto(free) char *home = realpath(store->home, NULL);
+	struct zb_strv dirs = {0};
+	int rc = out->all ? 0 : path_dirs(&dirs);
+	const char *hit = NULL;
+
+	if (!rc && !out->all)
+		hit = zb_run_later(real, only, store->home, &dirs);
+	if (!rc && !out->all && !hit && home)
+		hit = zb_run_later(real, only, home, &dirs);
+	out->runs = zb_strdup(hit);
+	if (hit && !out->runs)
+		rc = ZB_ELIMIT;
+	zb_strv_done(&dirs);
+	return rc;
+}
+
 static int look_at_pattern(struct zb_reach *out, const struct zb_store *store,
 			   const char *plain)
 {
@@ -117,6 +164,8 @@ static int look_at_pattern(struct zb_reach *out, const struct zb_store *store,
 	out->all = holds_matching(only, store->home);
 	out->keeper = holds_matching(only, store->zot_home);
 	out->kind = ZB_REACH_DIR;
+	if (look_for_runs(out, store, real, only))
+		return ZB_ELIMIT;
 	return walk(out, real, only);
 }
 
@@ -139,12 +188,16 @@ int zb_reach_look(struct zb_reach *out, const struct zb_store *store,
 	real = realpath(plain, NULL);
 	if (!real || stat(real, &st)) {
 		out->kind = ZB_REACH_ABSENT;
-		return 0;
+		rc = look_for_runs(out, store, plain, NULL);
+		goto out;
 	}
 	out->all = holds(real, store->home);
 	out->keeper = holds(real, store->zot_home);
 	if (strcmp(real, plain) != 0)
 		out->leads_to = zb_strdup(real);
+	rc = look_for_runs(out, store, real, NULL);
+	if (rc)
+		goto out;
 	if (S_ISDIR(st.st_mode)) {
 		out->kind = ZB_REACH_DIR;
 		rc = walk(out, real, NULL);

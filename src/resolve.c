@@ -2,7 +2,8 @@
  *
  * The order matters, since later steps judge by what earlier ones found:
  *
- *	roots	  real names of HOME, ZOT_HOME, the extension, its boxes
+ *	roots	  real names of HOME, ZOT_HOME, the extension, its boxes, and
+ *		  of what the supervisor runs itself
  *	refusals  what no host can change (protocol), what is not built (net)
  *	project	  known, unknown, or too broad to be granted
  *	needs	  loader, libraries, interpreter; passwd; /proc /dev /tmp
@@ -156,16 +157,53 @@ static bool uses_project(const struct zb_scope *s)
 	       list_names(&s->net_unix, var);
 }
 
-/* A directory that nobody can mean when they say "my project". */
-static bool too_broad(const struct zb_resolver *r, const char *dir)
+/* Why @dir is a directory that nobody can mean when they say "my project";
+ * NULL: it is none. */
+static const char *too_broad(const struct zb_resolver *r, const char *dir)
 {
 	const struct zb_plan *p = r->plan;
+	const struct {
+		const char *held, *holder, *words;
+	} rows[] = {
+		{p->home_real, dir, "is or contains HOME"},
+		{p->zot_home_real, dir, "is or contains ZOT_HOME"},
+		{"/tmp", dir, "is or contains /tmp"},
+		{dir, r->boxes, "lies in the supervisor's own directories"},
+		{dir, r->logs, "lies in the supervisor's own directories"},
+		{dir, "/proc", "is or lies in /proc"},
+		{dir, "/dev", "is or lies in /dev"},
+	};
 
-	return zb_path_below(p->home_real, dir) ||
-	       zb_path_below(p->zot_home_real, dir) ||
-	       zb_path_below("/tmp", dir) || zb_path_below(dir, r->boxes) ||
-	       zb_path_below(dir, r->logs) || zb_path_below(dir, "/proc") ||
-	       zb_path_below(dir, "/dev");
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++)
+		if (zb_path_below(rows[i].held, rows[i].holder))
+			return rows[i].words;
+	return NULL;
+}
+
+static int add_own_path(struct zb_strv *own, const char *path)
+{
+	return zb_strv_has(own, path) ? 0 : zb_strv_add(own, path);
+}
+
+/* The supervisor's own, and each link that leads there: who may put another in
+ * its place decides what runs outside. */
+static int find_own(struct zb_resolver *r)
+{
+	const struct zb_strv *l = r->facts->own;
+	struct zb_strv *own = &r->plan->own;
+	int rc = 0;
+
+	for (size_t i = 0; l && !rc && i < l->n; i++) {
+		struct zb_walk w;
+
+		if (zb_resolve_walk(r, l->v[i], false, &w))
+			return ZB_ELIMIT;
+		rc = add_own_path(own, w.path);
+		for (size_t k = 0; !rc && k + 1 < w.links.n; k += 2)
+			rc = add_own_path(own, w.links.v[k]);
+		zb_walk_done(&w);
+	}
+	return rc;
 }
 
 static int find_project(struct zb_resolver *r)
@@ -185,16 +223,15 @@ static int find_project(struct zb_resolver *r)
 	}
 	if (zb_resolve_walk(r, r->facts->project, false, &w))
 		return ZB_ELIMIT;
-	if (too_broad(r, w.path)) {
+	p->project_why = too_broad(r, w.path);
+	if (p->project_why) {
 		if (p->uses_project) {
 			p->project_refused = zb_steal(&w.path);
 			rc = zb_resolve_notice(
 				r, NULL,
-				"the project is %s, which is or contains HOME, "
-				"ZOT_HOME, /tmp or the supervisor's own files: "
-				"${project} is not granted; start zot in a "
-				"project directory",
-				p->project_refused);
+				"the project is %s, which %s: ${project} is "
+				"not granted; start zot in a project directory",
+				p->project_refused, p->project_why);
 		}
 	} else if (!w.is_dir) {
 		if (p->uses_project)
@@ -536,6 +573,7 @@ static int resolve(struct zb_resolver *r, const struct zb_manifest *manifest)
 	static int (*const steps[])(struct zb_resolver *) = {
 		check_facts,
 		find_roots,
+		find_own,
 		refuse_network,
 		judge_protocol,
 		find_project,

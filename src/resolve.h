@@ -109,8 +109,10 @@ struct zb_way {
 	/* Where it led if granted.json does not say; NULL: it is granted now.
 	 */
 	const char *else_was;
-	bool given;  /* it is granted now in any case */
-	bool strict; /* a deny: it must not change without a link either */
+	bool given; /* it is granted now in any case */
+	bool deny;  /* it must not change without a link either */
+	/* What of it is a pattern, behind what is followed: "*.pem"; or NULL */
+	const char *tail;
 };
 /* Does the name lead where it led when it was granted? *@why (heap): no, how it
  * is different, and what to do; NULL: yes, and the plan remembers it. Return: 0

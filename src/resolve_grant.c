@@ -202,14 +202,18 @@ static bool is_given(struct zb_resolver *r, const char *key, const char *name)
 	return hit;
 }
 
+static bool is_of_project(const struct zb_rule *rule)
+{
+	static const char var[] = "${project}";
+
+	return !strncmp(rule->value, var, sizeof(var) - 1);
+}
+
 /* Is where @rule leads kept? Not of a project, nor of a rule that no file has.
  */
 static bool is_kept(const struct zb_rule *rule)
 {
-	static const char var[] = "${project}";
-
-	return rule->origin.key &&
-	       strncmp(rule->value, var, sizeof(var) - 1) != 0;
+	return rule->origin.key && !is_of_project(rule);
 }
 
 /* The list that @rule is of: "fs.read[0]" is one of "fs.read". */
@@ -235,7 +239,8 @@ static int judge_name(struct zb_resolver *r, const struct zb_rule *rule,
 	if (!key || !name)
 		return ZB_ELIMIT;
 	way.given = is_given(r, key, name);
-	way.strict = !strcmp(key, "fs.deny");
+	way.deny = !strcmp(key, "fs.deny");
+	way.tail = t->tail;
 	rc = zb_resolve_judge_way(r, &way, w, &why);
 	return rc || !why ? rc
 			  : zb_resolve_fail(r, ZB_EPOLICY, rule, "%s", why);
@@ -838,12 +843,47 @@ static int place_new_dir(struct zb_resolver *r, const struct zb_rule *rule,
 	return rc;
 }
 
+/* @own, of the supervisor, would be open: no word that it is meant helps, since
+ * who may change it is confined no more, and no other extension either. A
+ * project stays readable, of which the user may have said nothing today. */
+static int place_own(struct zb_resolver *r, const struct zb_rule *rule,
+		     const struct zb_walk *w, const char *only, const char *own)
+{
+	const char *tree = r->facts->own_tree;
+	/* The policies stand with the sources, which may be elsewhere. */
+	bool built = tree && (zb_path_below(own, tree) ||
+			      !strcmp(zb_path_name(own), "policies"));
+	int rc;
+
+	if (!is_of_project(rule))
+		return zb_resolve_fail(
+			r, ZB_EPOLICY, rule,
+			"it is, holds or lies in %s, which zotbox itself runs "
+			"or reads where it is there; that cannot be granted "
+			"for writing%s",
+			own,
+			built ? "; install zotbox, and use the installed one"
+			      : "");
+	rc = zb_resolve_notice(
+		r, rule,
+		"is granted for reading only: it is, holds or lies in %s, "
+		"which zotbox itself runs or reads where it is there%s",
+		own,
+		built ? "; to have it written to, install zotbox, and use "
+			"the installed one"
+		      : "");
+	return rc ? rc : place_read(r, rule, w, only);
+}
+
 static int place_write(struct zb_resolver *r, const struct zb_rule *rule,
 		       const struct target *t, const struct zb_walk *w)
 {
 	zb_auto(free) char *only = NULL;
 	int rc = take_pattern(r, rule, t, w, &only);
+	const char *own = rc ? NULL : zb_plan_own(r->plan, w->path, only);
 
+	if (own)
+		return place_own(r, rule, w, only, own);
 	if (!rc)
 		rc = judge_write(r, rule, w->path, only);
 	if (!rc && only)

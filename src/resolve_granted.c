@@ -106,35 +106,86 @@ static int loose_link(struct zb_resolver *r, const struct zb_walk *w,
 	return 0;
 }
 
-/* What makes it be so. Not always a command. */
-static char *remedy(const struct zb_resolver *r, const struct zb_way *way)
+/* "zotbox ext allow NAME KEY VALUE...": what makes it be so. Not always a
+ * command. @before: another value, put first; or NULL. */
+static char *remedy(const struct zb_resolver *r, const struct zb_way *way,
+		    const char *before)
 {
 	const char *name = r->facts->command_name;
-	struct zb_buf quoted = {0};
-	char *out;
+	struct zb_buf b = {0};
 
-	if (name && !zb_text_shell_quote(&quoted, way->rule->value))
-		out = zb_strf("zotbox ext allow %s %s %s", name, way->key,
-			      zb_buf_str(&quoted));
-	else
-		out = zb_strdup("put that place itself into the scope file");
-	zb_buf_done(&quoted);
-	return out;
+	if (name) {
+		zb_buf_addf(&b, "zotbox ext allow %s %s ", name, way->key);
+		if (before && !zb_text_shell_quote(&b, before))
+			zb_buf_addc(&b, ' ');
+		if (!zb_text_shell_quote(&b, way->rule->value))
+			return zb_buf_steal(&b);
+		zb_buf_done(&b);
+	}
+	return zb_strdup(before ? "put both places themselves into the scope "
+				  "file"
+				: "put that place itself into the scope file");
+}
+
+/* The real name of the place that a deny was for, as a scope has it; *@same: it
+ * is the name that leads elsewhere now. NULL: no scope can name it. */
+static char *old_value(const struct zb_way *way, const char *was, bool *same)
+{
+	zb_auto(free) char *value = way->tail && *way->tail
+					    ? zb_strf("%s/%s", was, way->tail)
+					    : zb_strdup(was);
+
+	*same = value && !strcmp(value, way->name);
+	/* What was escaped is no name any more; a private HOME has none. */
+	if (!value || strchr(value, '\\') || !strchr("/~$", *value))
+		return NULL;
+	return zb_steal(&value);
+}
+
+/* A deny that is taken to the new place is gone from the old one. */
+static char *deny_remedy(const struct zb_resolver *r, const struct zb_way *way,
+			 const char *was)
+{
+	bool same;
+	zb_auto(free) char *old = old_value(way, was, &same);
+	zb_auto(free) char *both = old && !same ? remedy(r, way, old) : NULL;
+	zb_auto(free) char *one = remedy(r, way, NULL);
+
+	if (!one)
+		return NULL;
+	if (both)
+		return zb_strf("to keep the old place denied, and the new one "
+			       "too: %s; to have the new one denied alone, "
+			       "which leaves the old one open: %s",
+			       both, one);
+	return zb_strf("what stood there may have another name now, which "
+		       "is not denied: find it, and deny that first (fs.deny "
+		       "PLACE); to have the new place denied, which leaves "
+		       "what was denied open: %s",
+		       one);
+}
+
+static char *grant_remedy(const struct zb_resolver *r, const struct zb_way *way)
+{
+	zb_auto(free) char *one = remedy(r, way, NULL);
+
+	return one ? zb_strf("to have it so: %s", one) : NULL;
 }
 
 static char *say_why(const struct zb_resolver *r, const struct zb_way *way,
 		     const char *was, const char *now, const char *link)
 {
 	zb_auto(free) char *at = link ? zb_resolve_real_word(r, link) : NULL;
-	zb_auto(free) char *so = remedy(r, way);
+	zb_auto(free) char *so =
+		way->deny ? deny_remedy(r, way, was) : grant_remedy(r, way);
 
 	if (!so || (link && !at))
 		return NULL;
-	return zb_strf("it led to %s when it was granted, and leads to %s now%s"
-		       "%s; if that was not you, it was somebody who may write "
-		       "there, like another extension; to have it so: %s",
-		       was, now, link ? ", through the link " : "",
-		       link ? at : "", so);
+	return zb_strf("it led to %s when it was %s, and leads to %s now%s%s; "
+		       "if that was not you, it was somebody who may write "
+		       "there, like another extension; %s",
+		       was, way->deny ? "denied" : "granted", now,
+		       link ? ", through the link " : "", link ? at : "", so);
 }
 
 int zb_resolve_judge_way(struct zb_resolver *r, const struct zb_way *way,
@@ -151,7 +202,7 @@ int zb_resolve_judge_way(struct zb_resolver *r, const struct zb_way *way,
 		was = zb_granted_real(g, way->key, way->name);
 	if (!was && !way->given)
 		was = way->else_was;
-	if (was && strcmp(was, now) != 0 && (link || way->strict)) {
+	if (was && strcmp(was, now) != 0 && (link || way->deny)) {
 		*why = say_why(r, way, was, now, link);
 		return *why ? 0 : ZB_ELIMIT;
 	}

@@ -580,49 +580,20 @@ char *zb_own_program(void)
 	return zb_strdup(buf);
 }
 
-/* @name in the build tree whose top is @top, which a configured tree shows by
- * its config.status; `pkgdata` there is a link to the sources. */
-static char *in_build_tree(const char *top, const char *name)
+/* The build tree that this program was made in and stands in, or NULL. Nothing
+ * but its place says so: what looks like a build tree can be made by anybody
+ * who may write beside a program. Programs of a build tree stand at its top or
+ * below its tests/. */
+static const char *build_tree(const char *dir)
 {
-	zb_auto(free) char *mark = zb_strf("%s/config.status", top);
-	zb_auto(free) char *made = zb_strf("%s/%s", top, name);
-	zb_auto(free) char *data = zb_strf("%s/pkgdata/%s", top, name);
+	static char *top;
+	zb_auto(free) char *tests = NULL;
 
-	if (!is_there(mark))
-		return NULL;
-	if (is_there(made))
-		return zb_steal(&made);
-	return is_there(data) ? zb_steal(&data) : NULL;
-}
-
-/* The first of the places where @name may be, as seen from @dir, the
- * directory of the running program. */
-static char *own_file_from(const char *dir, const char *name)
-{
-	const char *tests = NULL;
-	zb_auto(free) char *top = NULL;
-	char *found;
-
-	/* Beside the program: a test's own build of zotbox-stage. */
-	found = zb_strf("%s/%s", dir, name);
-	if (is_there(found))
-		return found;
-	free(found);
-	/* Programs of a build tree are at its top or below its tests/. */
-	found = in_build_tree(dir, name);
-	for (const char *p = dir; (p = strstr(p, "/tests/")); p++)
-		tests = p;
-	if (!found && tests) {
-		top = zb_strndup(dir, (size_t)(tests - dir));
-		found = top ? in_build_tree(top, name) : NULL;
-	}
-	for (int i = 0; !found && i < 2; i++) {
-		zb_auto(free) char *at = zb_strf("%s/../%s/zotbox/%s", dir,
-						 i ? "share" : "libexec", name);
-
-		found = is_there(at) ? realpath(at, NULL) : NULL;
-	}
-	return found;
+	if (!top)
+		top = realpath(ZB_BUILDDIR, NULL);
+	tests = top ? zb_strf("%s/tests", top) : NULL;
+	return tests && (!strcmp(dir, top) || zb_path_below(dir, tests)) ? top
+									 : NULL;
 }
 
 /* A start asks for twenty files, and the program does not move meanwhile. */
@@ -636,22 +607,171 @@ static const char *own_dir(void)
 	return dir;
 }
 
+const char *zb_own_tree(void)
+{
+	const char *dir = own_dir();
+
+	return dir ? build_tree(dir) : NULL;
+}
+
+#define OWN_DIRS 4
+
+/* Where the program's files are looked for, the first place first; heap paths
+ * that may not be there. `pkgdata` in a build tree is a link to the sources.
+ * Never a directory of programs: an extension may have been granted one. */
+static size_t own_dirs(char *out[OWN_DIRS])
+{
+	const char *dir = own_dir(), *tree = zb_own_tree();
+	size_t n = 0;
+
+	if (tree) {
+		out[n++] = zb_strdup(dir); /* a test beside its like */
+		out[n++] = zb_strdup(tree);
+		out[n++] = zb_strf("%s/pkgdata", tree);
+		return n;
+	}
+	if (dir) {
+		zb_auto(free) char *up = zb_path_dir(dir);
+
+		out[n++] = zb_strf("%s/libexec/zotbox", up ? up : "");
+		out[n++] = zb_strf("%s/share/zotbox", up ? up : "");
+	}
+	out[n++] = zb_strdup(ZB_PKGLIBEXECDIR);
+	out[n++] = zb_strdup(ZB_PKGDATADIR);
+	return n;
+}
+
 char *zb_own_file(const char *name)
 {
-	static const char *const configured[] = {ZB_PKGLIBEXECDIR,
-						 ZB_PKGDATADIR};
-	const char *dir = own_dir();
-	char *found = dir ? own_file_from(dir, name) : NULL;
+	char *dirs[OWN_DIRS] = {0};
+	size_t n = own_dirs(dirs);
+	char *found = NULL;
 
-	for (size_t i = 0; !found && i < ZB_ARRAY_LEN(configured); i++) {
-		char *at = zb_strf("%s/%s", configured[i], name);
+	for (size_t i = 0; i < n; i++) {
+		zb_auto(free) char *at =
+			dirs[i] && !found ? zb_strf("%s/%s", dirs[i], name)
+					  : NULL;
 
 		if (is_there(at))
-			found = at;
-		else
-			free(at);
+			found = zb_steal(&at);
+		free(dirs[i]);
 	}
 	return found;
+}
+
+static const char *started_as;
+
+void zb_own_started_as(const char *argv0)
+{
+	started_as = argv0;
+}
+
+static bool is_same_file(const char *path, const struct stat *self)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_dev == self->st_dev &&
+	       st.st_ino == self->st_ino;
+}
+
+/* Where @word is looked for in PATH, up to the place where it is found: what is
+ * put into one of these takes its place. It is this program if @self is not
+ * NULL, else any; nothing if it is found nowhere. */
+static int add_names_in_path(struct zb_strv *out, const char *word,
+			     const struct stat *self)
+{
+	const char *path = getenv("PATH");
+	struct zb_strv before = {0};
+	bool found = false;
+	int rc = 0;
+
+	while (!rc && !found && path && *path) {
+		size_t n = strcspn(path, ":");
+		zb_auto(free) char *name =
+			zb_strf("%.*s/%s", (int)n, path, word);
+
+		if (!name)
+			rc = ZB_ELIMIT;
+		else if (*path == '/') {
+			found = self ? is_same_file(name, self)
+				     : !access(name, X_OK);
+			rc = zb_strv_take(&before, zb_steal(&name));
+		}
+		path += n;
+		path += *path == ':';
+	}
+	for (size_t i = 0; found && !rc && i < before.n; i++)
+		rc = zb_strv_add(out, before.v[i]);
+	zb_strv_done(&before);
+	return rc;
+}
+
+/* The name that the program was started by, what starts it from PATH, and what
+ * it starts from there itself. */
+static int add_names(struct zb_strv *out, const char *program)
+{
+	const char *base = started_as ? strrchr(started_as, '/') : NULL;
+	const char *const words[] = {"zotbox", "zot", base ? NULL : started_as};
+	zb_auto(free) char *cwd = NULL;
+	zb_auto(free) char *named = NULL;
+	struct stat self;
+
+	if (add_names_in_path(out, "bwrap", NULL) ||
+	    add_names_in_path(out, "git", NULL))
+		return ZB_ELIMIT;
+	if (stat(program, &self))
+		return 0;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(words); i++)
+		if (words[i] && add_names_in_path(out, words[i], &self))
+			return ZB_ELIMIT;
+	if (!base)
+		return 0;
+	cwd = *started_as == '/' ? zb_strdup("/") : realpath(".", NULL);
+	named = cwd ? zb_strf("%s/%s", *started_as == '/' ? "" : cwd,
+			      started_as)
+		    : NULL;
+	return named && is_same_file(named, &self)
+		       ? zb_strv_take(out, zb_steal(&named))
+		       : 0;
+}
+
+int zb_own_places(struct zb_strv *out)
+{
+	zb_auto(free) char *program = zb_own_program();
+	const char *tree = zb_own_tree();
+	char *dirs[OWN_DIRS] = {0};
+	size_t n = own_dirs(dirs);
+	int rc = 0;
+
+	if (!program || zb_strv_add(out, program) || add_names(out, program) ||
+	    (tree && zb_strv_addf(out, "%s/pkgdata/policies", tree)))
+		rc = ZB_ELIMIT;
+	/* Of a tree all of it; what its `pkgdata` leads to holds the sources
+	 * too, of which only the policies are read. */
+	for (size_t i = 0; i < n; i++) {
+		if (!rc && (!tree || i < 2))
+			rc = dirs[i] ? zb_strv_add(out, dirs[i]) : ZB_ELIMIT;
+		free(dirs[i]);
+	}
+	return rc;
+}
+
+int zb_own_check(struct zb_error *err)
+{
+	zb_auto(free) char *some = zb_own_file("policies/strict.json");
+	char *dirs[OWN_DIRS] = {0};
+	size_t n = own_dirs(dirs);
+
+	if (!some)
+		zb_fail(err, ZB_ESYS,
+			"the files that belong to zotbox (policies/strict.json "
+			"and others) are neither in %s nor in %s: install it "
+			"with make install; from a build tree it runs only "
+			"where that was configured, which was %s",
+			dirs[n > 3 ? 1 : n - 1], ZB_PKGDATADIR, ZB_BUILDDIR);
+	for (size_t i = 0; i < n; i++)
+		free(dirs[i]);
+	return some ? 0 : ZB_ESYS;
 }
 
 #define POLICY_MAX ((size_t)1 << 20)
@@ -667,6 +787,8 @@ int zb_policy_text(const char *name, struct zb_buf *out, struct zb_error *err)
 	file = zb_strf("policies/%s%s", name,
 		       dot && !strcmp(dot, ".json") ? "" : ".json");
 	path = file ? zb_own_file(file) : NULL;
+	if (!path && zb_own_check(err))
+		return ZB_ESYS;
 	if (!path)
 		return zb_fail(err, ZB_EUSAGE,
 			       "no such policy: %s (looked for %s)", name,

@@ -55,12 +55,27 @@ int zb_lock_file(const char *path, bool exclusive, int wait_ms, int *fd,
 int zb_store_lock(const struct zb_store *s, const char *name, bool exclusive,
 		  int wait_ms, int *fd, struct zb_error *err);
 
-/* A file that belongs to the program: "zotbox-stage", "policies/strict.json".
- * Beside the running executable, in the build tree it belongs to (programs
- * below tests/ belong to the tree above), else in the installed directories
- * (relative to its real path, then as configured). Heap; NULL if it is
- * nowhere. No variable changes this. */
+/* A file that belongs to the program: "zotbox-terminal",
+ * "policies/strict.json". Of a program that runs where it was built: in that
+ * build tree, and nowhere else. Otherwise in the installed directories,
+ * relative to its real path (../libexec/zotbox, ../share/zotbox), then as
+ * configured; never beside it. Heap; NULL if it is nowhere. No variable changes
+ * this. */
 char *zb_own_file(const char *name);
+/* Are the program's files where it looks for them? ZB_ESYS says where they are
+ * not, and what to do. */
+int zb_own_check(struct zb_error *err);
+/* The build tree that the program runs from; NULL: it is installed. */
+const char *zb_own_tree(void);
+/* Append what nobody confined may change, absolute paths as spelled: the
+ * program, the names it is started by (the one it was started by now, and
+ * "zotbox" and "zot" in PATH that lead to it), what it starts itself from PATH
+ * (bwrap, git), with the names earlier in PATH that would be taken for one of
+ * these, and each directory where its files would be looked for; all of them be
+ * they there or not; of a build tree all of it. 0 or ZB_ELIMIT. */
+int zb_own_places(struct zb_strv *out);
+/* What the program was started as (borrowed): argv[0]. */
+void zb_own_started_as(const char *argv0);
 /* Absolute, stable path of the running zotbox, for wrapped manifests. Heap. */
 char *zb_own_program(void);
 /* What runs is a part of the zotbox at @program (borrowed): the two above

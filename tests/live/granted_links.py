@@ -169,10 +169,23 @@ def others(w):
     key = os.path.join(w.home, "vault/key")
     w.equal(reads(w, key)[:2], (0, "errno 2"), "control: denied by the link")
     plant(w, os.path.join(w.home, "notes/vault"), None)
+    both = "zotbox ext allow reader fs.deny ~/vault ~/notes/vault"
     refused(w, key, "VAULT", "the link of a deny is gone", "fs.deny",
-            "~/vault")
+            "led to ~/vault when it was denied", both,
+            "leaves the old one open: zotbox ext allow reader fs.deny "
+            "~/notes/vault\n")
+    r = w.zotbox(*both.split()[1:])
+    w.equal(r.rc, 0, "the first that is offered", r)
+    w.equal(reads(w, key)[:2], (0, "errno 2"), "keeps the old place denied")
+    w.zotbox("ext", "revoke", "reader", "fs.deny", "~/vault")
+    os.symlink("../vault", os.path.join(w.home, "notes/vault"))
+    r = w.zotbox("ext", "allow", "reader", "fs.deny", "~/notes/vault")
+    w.equal(reads(w, key)[:2], (0, "errno 2"), "control: by the link again", r)
+    plant(w, os.path.join(w.home, "notes/vault"), None)
     r = w.zotbox("ext", "allow", "reader", "fs.deny", "~/notes/vault")
     w.equal(r.rc, 0, "the user says it again", r)
+    w.contains(r.err, "denies now where it leads today, no more where it led "
+               "before", "and is told", r)
     w.equal(reads(w, key)[:2], (0, "VAULT"), "then it is as he says")
 
 

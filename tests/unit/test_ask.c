@@ -35,6 +35,12 @@ static const struct zb_reach absent = {.kind = ZB_REACH_ABSENT};
 static const struct zb_reach zots = {
 	.kind = ZB_REACH_DIR, .keeper = true, .files = 9};
 
+static char there[] = "", autostart[] = "~/.config/autostart";
+static const struct zb_reach programs = {
+	.kind = ZB_REACH_DIR, .files = 3, .runs = there};
+static const struct zb_reach holder = {
+	.kind = ZB_REACH_DIR, .files = 9, .runs = autostart};
+
 static const struct {
 	const char *key, *value;
 	const struct zb_reach *reach;
@@ -66,6 +72,19 @@ static const struct {
 	 "change, replace and delete ~/.bashrc; what stands there is run later, "
 	 "outside the sandbox"},
 	{"fs.write", "~/a", &one_file, HIGH, "change, replace and delete ~/a"},
+	{"fs.write", "~/bin", &programs, GRAVE,
+	 "change, replace and delete ~/bin: 3 files; what stands there is run "
+	 "later, outside the sandbox"},
+	{"fs.write", "~/.config", &holder, GRAVE,
+	 "change, replace and delete ~/.config: 9 files; what stands in "
+	 "~/.config/autostart is run later, outside the sandbox"},
+	{"fs.read", "~/bin", &programs, SOME, "read ~/bin: 3 files"},
+	{"fs.write", "${project}/.git", NULL, GRAVE,
+	 "change, replace and delete ${project}/.git, in each project that you "
+	 "start zot in; what stands there is run later, outside the sandbox"},
+	{"fs.write", "~/x/.claude/hooks", NULL, GRAVE,
+	 "change, replace and delete ~/x/.claude/hooks; what stands there is run "
+	 "later, outside the sandbox"},
 	{"fs.exec", "git", NULL, SOME,
 	 "start the program git, inside the same sandbox"},
 	{"fs.deny", "~/x", NULL, LOW, "be kept from ~/x"},
@@ -226,9 +245,54 @@ static void names_of_credentials(void **state)
 		assert_false(zb_looks_like_credentials(no[i]));
 }
 
+/* Is, lies in, holds; and what is only like it. */
+static void what_is_run_later(void **state)
+{
+	static const struct {
+		const char *path, *only, *want;
+	} paths[] = {
+		{"/home/u/bin", NULL, ""},
+		{"/home/u/bin/x", NULL, ""},
+		{"/home/u/binary", NULL, NULL},
+		{"/home/u/.local", NULL, "~/.local/bin"},
+		{"/home/u/.local/state", NULL, NULL},
+		{"/home/u/.local/bin", NULL, ""},
+		{"/home/u/.config", NULL, "~/.config/autostart"},
+		{"/home/u/.config/autostart", NULL, ""},
+		{"/home/u/.config/systemd/user/x.d", NULL, ""},
+		{"/home/u/.config/weather", NULL, NULL},
+		{"/home/u/.bashrc", NULL, ""},
+		{"/home/u/.config/fish", NULL, ""},
+		{"/usr/local/bin", NULL, ""},
+		{"/usr/local", NULL, "/usr/local/bin"},
+		{"/usr/local/share", NULL, NULL},
+		{"/etc/profile.d", NULL, ""},
+		{"/home/u", "/home/u/b*", "~/bin"},
+		{"/home/u", "/home/u/n*", NULL},
+		{"/home/u/bin", "/home/u/bin/n*", ""},
+		{"/opt/tools", NULL, ""},
+		{"/opt", NULL, "/opt/tools"},
+		{"/home/u/notes", NULL, NULL},
+		{"/srv", NULL, NULL},
+	};
+	char *dirs[] = {(char[]){"/opt/tools"}};
+	const struct zb_strv path = {.v = dirs, .n = 1};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(paths); i++) {
+		const char *got = zb_run_later(paths[i].path, paths[i].only,
+					       "/home/u", &path);
+		const char *want = paths[i].want;
+
+		if (!got != !want || (got && strcmp(got, want) != 0))
+			fail_msg("%s: %s", paths[i].path, got ? got : "no");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_run_later),
 		cmocka_unit_test(words_and_risk),
 		cmocka_unit_test(long_paths),
 		cmocka_unit_test(every_key_has_words),

@@ -164,7 +164,13 @@ static const struct {
 	{"'read':['~/notes'],'deny':['~/notes/real']",
 	 {{"fs.deny", "~/notes/real", "~/elsewhere"}},
 	 NULL,
-	 LED "~/elsewhere" NOW "~/notes/real now;",
+	 LED
+	 "~/elsewhere when it was denied, and leads to ~/notes/real now; if "
+	 "that was not you, it was somebody who may write there, like "
+	 "another extension; to keep the old place denied, and the new one "
+	 "too: zotbox ext allow weather fs.deny ~/elsewhere ~/notes/real; "
+	 "to have the new one denied alone, which leaves the old one open: "
+	 "zotbox ext allow weather fs.deny ~/notes/real",
 	 NULL},
 	{"'read':['~/notes'],'deny':['~/notes/real']",
 	 {{"fs.deny", "~/notes/real", "~/elsewhere"}},
@@ -174,7 +180,31 @@ static const struct {
 	{"'read':['~/notes'],'deny':['~/notes/planted/**']",
 	 {{"fs.deny", "~/notes/planted/**", "~/notes/planted"}},
 	 NULL,
-	 LED "~/notes/planted" NOW "~/.ssh now",
+	 LED "~/notes/planted when it was denied, and leads to ~/.ssh now, "
+	     "through the link ~/notes/planted; if that was not you, it was "
+	     "somebody who may write there, like another extension; what stood "
+	     "there may have another name now, which is not denied: find it, "
+	     "and deny that first (fs.deny PLACE); to have the new place "
+	     "denied, which leaves what was denied open: zotbox ext allow "
+	     "weather fs.deny ~/'notes/planted/**'",
+	 NULL},
+	{"'read':['~/notes'],'deny':['~/notes/planted/*.x']",
+	 {{"fs.deny", "~/notes/planted/*.x", "~/else where"}},
+	 NULL,
+	 "too: zotbox ext allow weather fs.deny ~/'else where/*.x' "
+	 "~/'notes/planted/*.x';",
+	 NULL},
+	/* - with the old place denied, too, both are given */
+	{"'read':['~/notes'],'deny':['~/elsewhere','~/notes/real']",
+	 {{"fs.deny", "~/notes/real", "~/elsewhere"}},
+	 "fs.deny ~/notes/real",
+	 NULL,
+	 "~/elsewhere ~/elsewhere"},
+	/* what has no name that a scope could have */
+	{"'read':['~/notes'],'deny':['~/notes/real']",
+	 {{"fs.deny", "~/notes/real", "~/a\\x0a"}},
+	 NULL,
+	 "find it, and deny that first",
 	 NULL},
 	/* a link that only root could have made: an upgrade */
 	{"'exec':['/usr/bin/python3']",

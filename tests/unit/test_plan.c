@@ -271,9 +271,8 @@ static const struct {
 	 false,
 	 {"!  grant   r---l /home/u (carved: the broker opens)",
 	  "  home    rwcxl /home/u = " BOX "/home",
-	  "notice the project is /home/u, which is or contains HOME, ZOT_HOME, "
-	  "/tmp or the supervisor's own files: ${project} is not granted; start "
-	  "zot in a project directory",
+	  "notice the project is /home/u, which is or contains HOME: ${project} "
+	  "is not granted; start zot in a project directory",
 	  NULL}},
 	/* writing below a directory: carved, and all above it the broker's */
 	{STRICT,
@@ -743,6 +742,173 @@ static void project_states(void **state)
 		zb_plan_done(&plan);
 		fake_done(&s);
 	}
+}
+
+static void project_words(void **state)
+{
+	static const struct {
+		const char *project, *why;
+	} rows[] = {
+		{"/", "is or contains HOME"},
+		{ZOT, "is or contains ZOT_HOME"},
+		{"/tmp", "is or contains /tmp"},
+		{ZOT "/zotbox/other",
+		 "lies in the supervisor's own directories"},
+		{ZOT "/logs", "lies in the supervisor's own directories"},
+		{"/proc", "is or lies in /proc"},
+		{"/dev/shm/p", "is or lies in /dev"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		zb_auto(free) char *want =
+			zb_strf("the project is %s, which %s: ${project} is "
+				"not granted; start zot in a project directory",
+				rows[i].project, rows[i].why);
+		struct fake_setup s;
+		struct zb_plan plan;
+
+		setup(&s, "standard", NULL);
+		s.facts.project = rows[i].project;
+		assert_int_equal(fake_plan(&s, &plan), 0);
+		assert_string_equal(plan.project_why, rows[i].why);
+		assert_true(zb_strv_has(&plan.notices, want));
+		zb_plan_done(&plan);
+		fake_done(&s);
+	}
+}
+
+/* What the supervisor runs and reads, some of it not there, some by a link. */
+static const struct {
+	const char *list, *value, *project;
+	const char
+		*own; /* it is refused, and names that one; NULL: it is not */
+} own_rows[] = {
+	{"write", "~/bin", NULL, "/home/u/bin/mine"},
+	{"write", "~/bin/", NULL, "/home/u/bin/mine"},
+	{"write", "~/bin/mine", NULL, "/home/u/bin/mine"},
+	{"write", "~/bin/*", NULL, "/home/u/bin/mine"},
+	{"write", "~/bin/m*", NULL, "/home/u/bin/mine"},
+	{"write", "~/bin/*.log", NULL, NULL},
+	{"write", "~/bin/other", NULL, NULL},
+	{"write", "~/libexec", NULL, "/home/u/libexec/zotbox"},
+	{"write", "~/libexec/", NULL, "/home/u/libexec/zotbox"},
+	{"write", "~/libexec/zotbox/x/", NULL, "/home/u/libexec/zotbox"},
+	{"write", "~/libexec/other/", NULL, NULL},
+	{"write", "~/l*", NULL, "/home/u/libexec/zotbox"},
+	{"write", "~", NULL, "/home/u/bin/mine"},
+	{"write", "/", NULL, "/home/u/bin/mine"},
+	{"write", "~/.config", NULL, "/home/u/dotfiles/config/zb"},
+	{"write", "~/dotfiles", NULL, "/home/u/.config"},
+	{"write", "~/dotfiles/config/weather", NULL, NULL},
+	{"write", "~/src/other", NULL, "/home/u/src/other"},
+	{"write", "~/src/other/x.txt", NULL, "/home/u/src/other"},
+	{"write", "~/src", NULL, "/home/u/src/other"},
+	{"write", "~/src/app", NULL, NULL},
+	{"read", "~/bin", NULL, NULL},
+	{"read", "~/src/other", NULL, NULL},
+	{"exec", "~/bin", NULL, NULL},
+	/* a project stays readable */
+	{"write", "${project}", "/home/u/bin", NULL},
+	{"write", "${project}", "/home/u/src/other", NULL},
+	{"write", "${project}/other", "/home/u/src", NULL},
+	{"write", "${project}/app", "/home/u/src", NULL},
+};
+
+static void own_row(size_t i, bool mean_it)
+{
+	char *places[] = {(char[]){"/home/u/bin/mine"},
+			  (char[]){"/home/u/libexec/zotbox"},
+			  (char[]){"/home/u/.config/zb"},
+			  (char[]){"/home/u/src/other"}};
+	const struct zb_strv own = {.v = places, .n = 4};
+	zb_auto(free) char *over = zb_strf("{\"fs\":{\"%s\":[\"%s\"]}}",
+					   own_rows[i].list, own_rows[i].value);
+	struct fake_setup s;
+	struct zb_plan plan;
+	int rc;
+
+	setup(&s, STRICT, over);
+	s.facts.own = &own;
+	s.facts.own_tree = "/home/u/src/other";
+	s.facts.mean_it = mean_it;
+	if (own_rows[i].project)
+		s.facts.project = own_rows[i].project;
+	rc = fake_plan(&s, &plan);
+	if (own_rows[i].own) {
+		zb_auto(free) char *want =
+			zb_strf("it is, holds or lies in %s", own_rows[i].own);
+		bool tree = !strcmp(own_rows[i].own, "/home/u/src/other");
+
+		/* A link of ours named the first that is met. */
+		if (rc != ZB_EPOLICY ||
+		    (!strstr(s.err.msg, want) &&
+		     !strstr(s.err.msg, "/home/u/dotfiles/config/zb")) ||
+		    tree != !!strstr(s.err.msg, "install zotbox"))
+			fail_msg("own %zu: %d %s", i, rc, s.err.msg);
+	} else if (rc) {
+		fail_msg("own %zu: %s", i, s.err.msg);
+	}
+	if (!rc)
+		zb_plan_done(&plan);
+	fake_done(&s);
+}
+
+static void own_is_not_written(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ZB_ARRAY_LEN(own_rows); i++) {
+		own_row(i, true);
+		if (strcmp(own_rows[i].value, "~") != 0 &&
+		    strcmp(own_rows[i].value, "/") != 0)
+			own_row(i, false);
+	}
+}
+
+/* Of a project that is ours nothing is writable, the rest is read; and no
+ * command is offered that would be refused. */
+static void own_project_is_read(void **state)
+{
+	char *places[] = {(char[]){"/home/u/src/other"}};
+	const struct zb_strv own = {.v = places, .n = 1};
+	struct zb_query q = {.op = ZB_OP_FS_WRITE,
+			     .target = "/home/u/src/other/x.txt",
+			     .place = -1,
+			     .exists = true};
+	struct zb_answer a;
+	struct fake_setup s;
+	struct zb_plan plan;
+	int at;
+
+	(void)state;
+	setup(&s, STRICT, "{\"fs\":{\"write\":[\"${project}\"]}}");
+	s.facts.own = &own;
+	s.facts.own_tree = "/home/u/src/other";
+	s.facts.project = "/home/u/src/other";
+	assert_int_equal(fake_plan(&s, &plan), 0);
+	at = zb_plan_place(&plan, "/home/u/src/other/x.txt");
+	assert_true(at >= 0);
+	assert_int_equal(plan.places[at].rights, ZB_MAY_READ | ZB_MAY_LIST);
+	assert_string_equal(
+		plan.notices.v[plan.notices.n - 1],
+		"scope fs.write \"${project}\" is granted for reading only: it "
+		"is, holds or lies in /home/u/src/other, which zotbox itself "
+		"runs or reads where it is there; to have it written to, "
+		"install zotbox, and use the installed one (scope.json: fs.write[0])");
+	zb_evaluate(&plan, &q, &a);
+	assert_int_equal(a.verdict, ZB_DENY);
+	assert_null(a.grant_key);
+	assert_non_null(strstr(a.why_not, "zotbox itself runs or reads"));
+	zb_answer_done(&a);
+	q.op = ZB_OP_FS_CREATE;
+	q.target = "/home/u/src/other/new";
+	q.exists = false;
+	zb_evaluate(&plan, &q, &a);
+	assert_int_equal(a.verdict, ZB_DENY);
+	assert_null(a.grant_key);
+	zb_answer_done(&a);
+	zb_plan_done(&plan);
+	fake_done(&s);
 }
 
 /* The extension's own project: its code is not subject to the denies. */
@@ -1349,6 +1515,9 @@ int main(void)
 		cmocka_unit_test(meant),
 		cmocka_unit_test(notices),
 		cmocka_unit_test(project_states),
+		cmocka_unit_test(project_words),
+		cmocka_unit_test(own_is_not_written),
+		cmocka_unit_test(own_project_is_read),
 		cmocka_unit_test(project_is_extension),
 		cmocka_unit_test(environment),
 		cmocka_unit_test(verbs_and_limits),

@@ -111,12 +111,53 @@ static void what_it_is(void **state)
 	uproot(&p);
 }
 
+/* Directories of PATH, by their real names, also those still to be made. */
+static void what_runs(void **state)
+{
+	struct place p = plant(state);
+	zb_auto(free) char *dir = put_dir(p.t, "home/tools");
+	zb_auto(free) char *link = put_link(p.t, "home/t", "tools");
+	zb_auto(free) char *path =
+		zb_strf("relative:%s/home/t:%s/home/later", p.t->dir, p.t->dir);
+	const char *was = getenv("PATH");
+	const struct {
+		const char *value, *runs;
+	} rows[] = {
+		{"~/tools", ""},
+		{"~/tools/x", ""},
+		{"~/later", ""},
+		{"~/later/x", ""},
+		{"~/.config", "~/.config/autostart"},
+		{"~/.config/autostart/", ""},
+		{"~/.config/x", NULL},
+		{"~/a", NULL},
+		{"~/b*", "~/bin"},
+		{"~", NULL},
+		{"${project}", NULL},
+	};
+
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
+		struct zb_reach r = {0};
+
+		assert_int_equal(zb_reach_look(&r, &p.store, rows[i].value), 0);
+		if (!r.runs != !rows[i].runs ||
+		    (r.runs && strcmp(r.runs, rows[i].runs) != 0))
+			fail_msg("%s: %s", rows[i].value,
+				 r.runs ? r.runs : "no");
+		zb_reach_done(&r);
+	}
+	setenv("PATH", was ? was : "", 1);
+	uproot(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_tmp(counts_without_following),
 		with_tmp(counts_what_a_pattern_matches),
 		with_tmp(what_it_is),
+		with_tmp(what_runs),
 	};
 
 	return cmocka_run_group_tests_name("reach", tests, NULL, NULL);

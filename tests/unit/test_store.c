@@ -347,11 +347,102 @@ static void part_of_another(void **state)
 		zb_own_program_is("/bin/sh");
 		self = zb_own_program();
 		own = zb_own_file("ls");
-		_exit(!self || strcmp(self, "/bin/sh") ||
-		      (own && strcmp(own, "/bin/ls")) || !own);
+		/* What stands beside a program is not its own. */
+		_exit(!self || strcmp(self, "/bin/sh") != 0 || own ||
+		      access("/bin/ls", F_OK) || zb_own_tree());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+/* What looks like a build tree is none: a program in it finds nothing there. */
+static void only_the_build_tree_is_one(void **state)
+{
+	struct tmphome *t = *state;
+	static const char *const planted[] = {
+		"bin/zotbox-terminal",	"bin/policies/strict.json",
+		"bin/config.status",	"bin/tests/zotbox-terminal",
+		"bin/pkgdata/policies",
+	};
+	zb_auto(free) char *program = put(t, "bin/tests/x/zotbox", 0755, "");
+	zb_auto(free) char *above = put(t, "bin/zotbox", 0755, "");
+	const char *const programs[] = {program, above};
+	int status = -1;
+
+	for (size_t i = 0; i < ZB_ARRAY_LEN(planted); i++)
+		free(put(t, planted[i], 0755, "{}"));
+	for (size_t i = 0; i < ZB_ARRAY_LEN(programs); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			zb_auto(free) char *own = NULL;
+			zb_auto(free) char *policy = NULL;
+
+			zb_own_program_is(programs[i]);
+			own = zb_own_file("zotbox-terminal");
+			policy = zb_own_file("policies/strict.json");
+			_exit((own && strstr(own, t->dir)) ||
+			      (policy && strstr(policy, t->dir)) ||
+			      zb_own_tree());
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
+/* Installed: beside nothing, but in ../libexec and ../share; and each of these
+ * is one of its places, be it there or not. */
+static void installed_files(void **state)
+{
+	struct tmphome *t = *state;
+	zb_auto(free) char *program = put(t, "p/bin/zotbox", 0755, "");
+	zb_auto(free) char *share =
+		put(t, "p/share/zotbox/policies/strict.json", 0644, "{}");
+	zb_auto(free) char *libexec = zb_strf("%s/p/libexec/zotbox", t->dir);
+	zb_auto(free) char *data = zb_strf("%s/p/share/zotbox", t->dir);
+	zb_auto(free) char *other = put_dir(t, "other");
+	zb_auto(free) char *link = put_link(t, "names/zotbox", program);
+	zb_auto(free) char *earlier = zb_strf("%s/zotbox", other);
+	zb_auto(free) char *late = zb_strf("%s/late/zotbox", t->dir);
+	zb_auto(free) char *path =
+		zb_strf("relative:%s:%s/names:%s/late", other, t->dir, t->dir);
+	const char *const places[] = {program, link, earlier, libexec, data};
+	struct zb_strv own = {0};
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		zb_auto(free) char *found = NULL;
+		int bad = setenv("PATH", path, 1);
+
+		zb_own_program_is(program);
+		found = zb_own_file("policies/strict.json");
+		bad |= !found || strcmp(found, share) != 0;
+		bad |= zb_own_check(NULL) || zb_own_places(&own);
+		for (size_t i = 0; i < ZB_ARRAY_LEN(places); i++)
+			bad |= !zb_strv_has(&own, places[i]);
+		bad |= zb_strv_has(&own, late);
+		zb_strv_done(&own);
+		_exit(bad != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Of a build tree all of it, and the policies that it links to. */
+static void places_of_a_build_tree(void **state)
+{
+	struct zb_strv own = {0};
+	zb_auto(free) char *policies = NULL;
+
+	(void)state;
+	assert_non_null(zb_own_tree());
+	assert_int_equal(zb_own_places(&own), 0);
+	assert_true(zb_strv_has(&own, zb_own_tree()));
+	policies = zb_strf("%s/pkgdata/policies", zb_own_tree());
+	assert_true(zb_strv_has(&own, policies));
+	assert_int_equal(zb_own_check(NULL), 0);
+	zb_strv_done(&own);
 }
 
 int main(void)
@@ -370,7 +461,10 @@ int main(void)
 		with_tmp(locks),
 		with_tmp(lock_waits),
 		cmocka_unit_test(part_of_another),
+		with_tmp(only_the_build_tree_is_one),
+		with_tmp(installed_files),
 		cmocka_unit_test(own_files),
+		cmocka_unit_test(places_of_a_build_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
