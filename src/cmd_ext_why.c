@@ -327,8 +327,10 @@ static void note_path(struct why *w)
 			"fails by itself, and leaves no record");
 	}
 	if (w->in.magic)
-		note(w, "a path through /proc: the kernel decides by what it "
-			"leads to, and leaves no record");
+		note(w, "a path through /proc: what it leads to decides, which "
+			"only a process inside could tell; a refusal leaves a "
+			"record only if it is the process's own descriptor "
+			"that is opened again");
 	if (denied && zb_plan_is_quiet(&w->q.prep.plan, w->target))
 		note(w, "programs of this kind look for it: it leaves no "
 			"record");

@@ -122,6 +122,28 @@ int zb_own_fd(const char *path)
 	return -1;
 }
 
+int zb_own_duplicate(const struct zb_call *c, const char *path)
+{
+	char mine[32], same[80];
+	struct zb_peer_status st;
+	size_t n;
+	int fd;
+
+	if (!strstr(path, "/fd/") || zb_peer_status(c->tid, &st))
+		return -EBADF;
+	n = (size_t)snprintf(mine, sizeof(mine), "/proc/%d/", st.inside);
+	if (!strncmp(path, mine, n)) {
+		snprintf(same, sizeof(same), "/proc/self/%.64s", path + n);
+		path = same;
+	}
+	fd = zb_own_fd(path);
+	if (fd < 0)
+		return -EBADF;
+	/* A thread may have a table of its own. */
+	return zb_peer_fd(zb_path_below(path, "/proc/self") ? st.tgid : c->tid,
+			  fd);
+}
+
 bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
 		  char full[PATH_MAX])
 {

@@ -120,6 +120,10 @@ bool zb_arg_path(struct zb_call *c, int index, char out[PATH_MAX]);
 /* The N of "/proc/self/fd/N", which is the caller's own; -1 for any other path,
  * also one that leads on from there. */
 int zb_own_fd(const char *path);
+/* A duplicate of the descriptor that @path, as a walk spelled it, names on the
+ * caller's /proc, if that is the caller's own (/proc/PID/fd/N with its own
+ * number counts). Return: it, or a negative errno. */
+int zb_own_duplicate(const struct zb_call *c, const char *path);
 /* Copy and make absolute, into @asked and @full. */
 bool zb_arg_spell(struct zb_call *c, int dir, int path, char asked[PATH_MAX],
 		  char full[PATH_MAX]);

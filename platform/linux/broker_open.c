@@ -8,6 +8,10 @@
  * meanwhile, the file that was judged is the file that is opened. Else an
  * errno.
  *
+ * What names a descriptor that the caller has already (/dev/stdin,
+ * /proc/self/fd/N) is judged as the file that it holds, and opened afresh:
+ * with what the file may be, not with what the descriptor is.
+ *
  * The broker opens regular files and directories only, through the sandbox's
  * own mounts (a read-only one yields no writable descriptor), and never waits
  * for another process while it does. */
@@ -147,6 +151,76 @@ static void open_existing(struct zb_call *c, const struct opening *o)
 	}
 }
 
+/* A file that has no name any more can be judged by none. What was opened in
+ * the caller's descriptor was judged when it had one, and is given again. */
+static void reopen_nameless(struct zb_call *c, const struct opening *o)
+{
+	const struct zb_jail_mount *m =
+		zb_jail_mount(&c->b->jail, c->found2.mnt);
+	int flags = fcntl(c->found2.fd, F_GETFL);
+	int has = flags & O_ACCMODE;
+
+	if (m->uniform || !S_ISREG(c->found2.mode) || flags < 0 ||
+	    flags & O_PATH || (o->read && has != O_RDONLY && has != O_RDWR) ||
+	    (o->write && has != O_WRONLY && has != O_RDWR))
+		return; /* the floor's word */
+	zb_spot_done(&c->found);
+	c->found = c->found2;
+	c->found2.fd = -1;
+	reopen(c, o);
+}
+
+/* The path led into /proc, and the floor, to which the answer was left, gives
+ * nothing in a place that the broker serves. If it names a descriptor of the
+ * caller's own there, the file is found by its name as it is now. The caller
+ * may put another one under the number at any time, so only our duplicate
+ * counts from here on. */
+static void open_own(struct zb_call *c, const struct opening *o)
+{
+	const struct zb_jail *j = &c->b->jail;
+	struct zb_spot *own = &c->found2;
+
+	zb_spot_done(own);
+	zb_spot_fd(j, zb_own_duplicate(c, c->walk.path), own);
+	if (own->fd < 0 || own->proc || !zb_jail_mount(j, own->mnt) ||
+	    !zb_may_act(c))
+		return;
+	for (int i = 0; i < TRIES; i++) {
+		own->path[0] = '\0';
+		if (zb_spot_name(j, own) == -ENOENT) {
+			reopen_nameless(c, o);
+			return;
+		}
+		zb_spot_done(&c->found);
+		zb_find(j, own->path, false, &c->found);
+		if (c->found.fd < 0 || !zb_spot_same(&c->found, own))
+			continue;
+		if (!o->write || !zb_is_stale(c, ZB_OP_FS_WRITE, &c->found))
+			open_existing(c, o);
+		return;
+	}
+	zb_refuse(c, &(struct zb_refusal){
+			     .op = o->write ? ZB_OP_FS_WRITE : ZB_OP_FS_READ,
+			     .asked = c->asked,
+			     .target = own->path,
+			     .place = own->place,
+			     .exists = true,
+			     .err = EACCES,
+			     .why = "it was renamed or replaced while it was "
+				    "looked at",
+		     });
+}
+
+/* The path leads nowhere that we can see. */
+static void open_missing(struct zb_call *c, const struct opening *o,
+			 enum zb_op op, enum zb_ask ask)
+{
+	c->walk.proc = false;
+	zb_missing(c, op, c->asked, c->full, o->follow, &c->found, ask);
+	if (c->said == ZB_SAID_CONTINUE && c->walk.proc && o->follow)
+		open_own(c, o);
+}
+
 /* Make the file in the directory that was judged; a name put there meanwhile
  * is opened only if it is a plain file in the same mount. */
 static void create(struct zb_call *c, const struct opening *o,
@@ -230,8 +304,7 @@ static bool open_new(struct zb_call *c, const struct opening *o)
 		return true;
 	}
 	if (w->proc || w->err != ENOENT || w->dir < 0) {
-		zb_missing(c, ZB_OP_FS_CREATE, c->asked, c->full, o->follow,
-			   &c->found, ZB_ASK_OPEN);
+		open_missing(c, o, ZB_OP_FS_CREATE, ZB_ASK_OPEN);
 		return true;
 	}
 	zb_spot_done(n.dir);
@@ -386,8 +459,8 @@ void zb_call_open(struct zb_call *c)
 		zb_find(&c->b->jail, c->full, o.follow, &c->found);
 		e = c->found.err;
 		if (c->found.fd >= 0) {
-			/* O_PATH gives nothing but the name; reopening it
-			 * through /proc meets Landlock again. */
+			/* O_PATH gives nothing but the name; opening that
+			 * through /proc is judged by the file again. */
 			if (c->found.proc || o.flags & O_PATH)
 				zb_say_continue(c);
 			else if (!o.write ||
@@ -398,9 +471,9 @@ void zb_call_open(struct zb_call *c)
 			return;
 		}
 		if (e != ENOENT || !o.create) {
-			zb_missing(c, o.write ? ZB_OP_FS_WRITE : ZB_OP_FS_READ,
-				   c->asked, c->full, o.follow, &c->found,
-				   ZB_ASK_EXISTS);
+			open_missing(c, &o,
+				     o.write ? ZB_OP_FS_WRITE : ZB_OP_FS_READ,
+				     ZB_ASK_EXISTS);
 			return;
 		}
 		if (open_new(c, &o))

@@ -292,7 +292,7 @@ void zb_fd_link(int fd, char out[ZB_FD_LINK])
 	snprintf(out, ZB_FD_LINK, "/proc/self/fd/%d", fd);
 }
 
-static bool same(const struct zb_spot *a, const struct zb_spot *b)
+bool zb_spot_same(const struct zb_spot *a, const struct zb_spot *b)
 {
 	return a->ino == b->ino && a->dev == b->dev && a->mnt == b->mnt;
 }
@@ -305,7 +305,7 @@ static bool names(const struct zb_jail *j, const char *path,
 	zb_auto(fd) int fd = zb_jail_open(j->root, path, O_NOFOLLOW,
 					  INSIDE | RESOLVE_NO_SYMLINKS);
 
-	return fd >= 0 && look(fd, &f, NULL) && same(&f, want);
+	return fd >= 0 && look(fd, &f, NULL) && zb_spot_same(&f, want);
 }
 
 /* The directory that @dirfd means to @tid, as a descriptor of ours. */

@@ -89,13 +89,17 @@ void zb_spot_fd(const struct zb_jail *j, int fd, struct zb_spot *f);
  * should be, or not as on disk. */
 int zb_spot_name(const struct zb_jail *j, struct zb_spot *f);
 void zb_spot_done(struct zb_spot *f);
+/* Do both hold the same object, in the same mount? */
+bool zb_spot_same(const struct zb_spot *a, const struct zb_spot *b);
 /* "/proc/self/fd/N" of @fd, for calls that take no descriptor. */
 #define ZB_FD_LINK 32
 void zb_fd_link(int fd, char out[ZB_FD_LINK]);
 
 /* A walk: every link is followed, in the end also the last if @follow. */
 struct zb_jail_walk {
-	char path[PATH_MAX]; /* canonical, as far as it exists, and the rest */
+	char path[PATH_MAX]; /* canonical, as far as it exists, and the rest;
+				with @proc the rest is as it was spelled, but
+				for repeated slashes */
 	int dir; /* O_PATH of what holds the last name, or would; -1: not
 		    there either */
 	char name[NAME_MAX + 1];

@@ -186,13 +186,29 @@ static bool in_proc(const struct walker *k)
 	return !fstatfs(k->cur, &fs) && fs.f_type == 0x9fa0;
 }
 
+/* At @name the walk came into a /proc, where only the caller could go on. */
+static void leave_to_caller(struct walker *k, const char *name)
+{
+	struct zb_jail_walk *w = k->w;
+	size_t n;
+
+	w->proc = true;
+	if (!append(w, name))
+		return;
+	n = strlen(w->path);
+	for (const char *s = k->todo; *s && n + 1 < sizeof(w->path); s++)
+		if (*s != '/' || s[1] != '/')
+			w->path[n++] = *s;
+	w->path[n] = '\0';
+}
+
 /* @name, the last looked up, is not there. */
 static void ends(struct walker *k, const char *name, bool last, int err)
 {
 	struct zb_jail_walk *w = k->w;
 
 	if (in_proc(k)) {
-		w->proc = true;
+		leave_to_caller(k, name);
 		return;
 	}
 	w->err = err;
@@ -233,8 +249,9 @@ static bool step(struct walker *k)
 		return false;
 	}
 	if (S_ISLNK(st.st_mode) && (!last || k->follow)) {
-		w->proc = in_proc(k);
-		if (!w->proc)
+		if (in_proc(k))
+			leave_to_caller(k, name);
+		else
 			w->err = follow_link(k, fd);
 		return !w->proc && !w->err;
 	}

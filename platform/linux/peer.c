@@ -224,6 +224,21 @@ void zb_peer_exe(int tid, char *out, size_t cap)
 		out[0] = '\0';
 }
 
+/* On a whole line of numbers, one for each namespace, the innermost; else 0. */
+static int last_number(const char *line)
+{
+	bool whole = line && strchr(line + 1, '\n');
+	const char *p = whole ? strchr(line + 1, ':') : NULL;
+	int n = 0;
+	char *end;
+
+	while (p && *++p == '\t') {
+		n = (int)strtol(p, &end, 10);
+		p = end - 1;
+	}
+	return n;
+}
+
 int zb_peer_status(int tid, struct zb_peer_status *out)
 {
 	struct zb_peer_status st = {.umask = 022};
@@ -251,6 +266,7 @@ int zb_peer_status(int tid, struct zb_peer_status *out)
 	if (!p)
 		return -ESRCH;
 	st.tgid = (int)strtol(p + 6, NULL, 10);
+	st.inside = last_number(strstr(text, "\nNStgid:"));
 	*out = st;
 	return st.tgid > 0 ? 0 : -ESRCH;
 }

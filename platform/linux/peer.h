@@ -46,6 +46,7 @@ int zb_peer_process(int tid);
 
 struct zb_peer_status {
 	int tgid;
+	int inside; /* @tgid as it is known there; 0: not to be had */
 	mode_t umask;
 };
 /* From /proc. Return: 0, or -ESRCH. */

@@ -6,6 +6,8 @@
  *	swap N GOOD BAD	 -> how often an open of a path that another thread
  *			    keeps rewriting gave the content of BAD, of GOOD
  *	links N LINK A B -> likewise, another thread exchanging two links
+ *	numbers N GOOD BAD -> likewise, of a descriptor that is now of GOOD
+ *			    and now of BAD, by its path in /proc
  *	makes N GOOD BAD -> how many files were made at such a path
  *	below N LINK A B NAME -> how many directories LINK/NAME, likewise
  *	opens N PATH	 -> how many of N opens worked, nanoseconds for all
@@ -17,6 +19,7 @@
  *			    rewriting the address
  *	clog N		 -> leave N threads waiting for a server that is full
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -163,6 +166,17 @@ static void do_links(const char *line)
 	printf("%d %d\n", r.bad, r.good);
 }
 
+static void do_numbers(const char *line)
+{
+	char good[4096], bad[4096];
+	struct race_result r = {0};
+	int n = 0;
+
+	if (sscanf(line, "%d %4095s %4095s", &n, good, bad) == 3)
+		race_fds(n, good, bad, &r);
+	printf("%d %d\n", r.bad, r.good);
+}
+
 static void do_makes(const char *line)
 {
 	char good[4096], bad[4096];
@@ -283,7 +297,8 @@ static void obey(char *line)
 		{"swap ", do_swap},   {"links ", do_links},
 		{"run ", do_run},     {"refused ", do_refused},
 		{"knock ", do_knock}, {"clog ", do_clog},
-		{"makes ", do_makes}, {"below ", do_below},
+		{"makes ", do_makes}, {"numbers ", do_numbers},
+		{"below ", do_below},
 	};
 
 	if (!strncmp(line, "call ", 5)) {

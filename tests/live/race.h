@@ -107,6 +107,48 @@ static inline void race_links(int n, const char *link, const char *a,
 	pthread_join(t, NULL);
 }
 
+struct race_numbers {
+	int slot, good, bad;
+	_Atomic int stop;
+};
+
+static inline void *race_renumber(void *arg)
+{
+	struct race_numbers *r = arg;
+
+	while (!atomic_load(&r->stop)) {
+		dup2(r->bad, r->slot);
+		dup2(r->good, r->slot);
+	}
+	return NULL;
+}
+
+/* Opens of /proc/self/fd/N, where N is now a descriptor of @good and now one of
+ * @bad; neither gives a right to read. */
+static inline void race_fds(int n, const char *good, const char *bad,
+			    struct race_result *out)
+{
+	static struct race_numbers r;
+	char path[64];
+	pthread_t t;
+
+	r.good = open(good, O_PATH | O_CLOEXEC);
+	r.bad = open(bad, O_PATH | O_CLOEXEC);
+	r.slot = dup(r.good);
+	atomic_store(&r.stop, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r.slot);
+	if (r.good < 0 || r.bad < 0 || r.slot < 0)
+		return;
+	pthread_create(&t, NULL, race_renumber, &r);
+	for (int i = 0; i < n; i++)
+		race_open(path, out);
+	atomic_store(&r.stop, 1);
+	pthread_join(t, NULL);
+	close(r.good);
+	close(r.bad);
+	close(r.slot);
+}
+
 /* A file made at a path that flips, and removed again. What is made at @bad
  * stays if nobody may remove it. */
 static inline int race_make(int n, const char *good, const char *bad)

@@ -342,6 +342,144 @@ static void injected(void)
 	box_forget(&box);
 }
 
+/* Is what descriptor @fd holds opened again by the path @form, and read from
+ * its start? */
+static bool reads_by(const char *form, long fd, const char *want)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s%ld", form, fd);
+	return reads(path, want);
+}
+
+static long again(long fd, int flags, int *err)
+{
+	return open_in(box_text("/proc/self/fd/%ld", fd), flags, 0, err);
+}
+
+/* Every path to a descriptor of its own. */
+static void paths_to_a_descriptor(void)
+{
+	static const char *const forms[] = {
+		"/proc/self/fd/",
+		"/proc/thread-self/fd/",
+		"/dev/fd/",
+		"/dev//fd//",
+	};
+	char text[256];
+	int err;
+	long fd = open_in(box_path("proj/ok.txt"), O_RDONLY, 0, &err), fd2;
+	long pid = box_tell(&box, &err, NULL, "call %d", (int)SYS_getpid);
+
+	box_tell(&box, &err, text, "read %ld", fd); /* it is at its end */
+	for (size_t i = 0; i < ZB_ARRAY_LEN(forms); i++)
+		tap_ok(reads_by(forms[i], fd, "hello"), "%sN is opened again",
+		       forms[i]);
+	tap_ok(reads_by(box_text("/proc/%ld/fd/", pid), fd, "hello"),
+	       "by its own number too");
+	tap_ok(!box_tell(&box, &err, NULL, "run cat /dev/stdin <%s | grep -q h",
+			 box_path("proj/ok.txt")),
+	       "cat /dev/stdin <FILE");
+	tap_ok(!box_tell(&box, &err, NULL,
+			 "run echo x | cat /dev/stdin | grep -q x"),
+	       "a pipe is left to the kernel");
+	tap_ok(error_of("/proc/self/fd/99") == ENOENT,
+	       "what is none is ENOENT");
+	again(fd, O_RDONLY | O_NOFOLLOW, &err);
+	tap_ok(err == ELOOP, "O_NOFOLLOW is ELOOP (%d)", err);
+	again(fd, O_RDONLY | O_DIRECTORY, &err);
+	tap_ok(err == ENOTDIR, "a file is no directory (%d)", err);
+	fd2 = again(fd, O_RDONLY | O_CREAT | O_CLOEXEC, &err);
+	tap_ok(fd2 >= 0 && box_tell(&box, &err, NULL, "call %d %ld %d",
+				    (int)SYS_fcntl, fd2, F_GETFD) == FD_CLOEXEC,
+	       "O_CREAT has no effect; it closes on exec if asked");
+	close_in(fd2);
+	close_in(fd);
+	fd = open_in(box_path("proj"), O_RDONLY | O_DIRECTORY, 0, &err);
+	fd2 = again(fd, O_RDONLY | O_DIRECTORY, &err);
+	tap_ok(fd2 >= 0, "a directory is opened again (%d)", err);
+	close_in(fd2);
+	close_in(fd);
+	tap_ok(box_total(&box) == 0, "nothing of that is a denial");
+	box_forget(&box);
+}
+
+/* What a descriptor opened again does not become. */
+static void reopened(void)
+{
+	const char *ok = box_path("proj/ok.txt");
+	const char *moved = box_path("proj/.env.moved");
+	char text[256];
+	int err;
+	long fd = open_in(ok, O_RDONLY, 0, &err);
+
+	again(fd, O_RDWR, &err);
+	tap_ok(err == EROFS && box_denied(&box, ZB_OP_FS_WRITE, ok),
+	       "one to read does not become one to write: recorded (%d)", err);
+	box_forget(&box);
+	again(fd, O_RDONLY | O_TRUNC, &err);
+	tap_ok(err == EROFS && box_denied(&box, ZB_OP_FS_WRITE, ok) &&
+		       host_reads(ok),
+	       "nor is it cut (%d)", err);
+	close_in(fd);
+	box_forget(&box);
+	fd = open_in(box_path("proj/.env"), O_PATH, 0, &err);
+	again(fd, O_RDONLY, &err);
+	tap_ok(fd >= 0 && err == EACCES &&
+		       box_denied(&box, ZB_OP_FS_READ, box_path("proj/.env")),
+	       "an O_PATH one of a denied file is refused by its name (%d)",
+	       err);
+	tap_ok(has(box_last(&box, ZB_OP_FS_READ, box_path("proj/.env"))->asked,
+		   "/proc/self/fd/"),
+	       "and the record has what was asked for");
+	close_in(fd);
+	box_forget(&box);
+	fd = open_in(ok, O_PATH, 0, &err);
+	tap_ok(reads_by("/proc/self/fd/", fd, "hello"),
+	       "one of a file that may be read is not");
+	close_in(fd);
+
+	box_file(box_path("proj/stay"), "stay\n", 0644);
+	fd = open_in(box_path("proj/stay"), O_RDONLY, 0, &err);
+	tap_ok(reads_by("/proc/self/fd/", fd, "stay"), "a file, before");
+	tap_ok(!rename(box_path("proj/stay"), moved) && host_reads(moved),
+	       "the host gives it a denied name");
+	again(fd, O_RDONLY, &err);
+	tap_ok(err == EACCES && box_denied(&box, ZB_OP_FS_READ, moved),
+	       "and it is refused by that (%d)", err);
+	box_tell(&box, &err, text, "read %ld", fd);
+	tap_ok(!strcmp(text, "stay"), "what is open stays open");
+	close_in(fd);
+	unlink(moved);
+	box_forget(&box);
+	box_file(box_path("proj/old"), "old\n", 0644);
+	box_file(box_path("proj/new"), "new\n", 0644);
+	fd = open_in(box_path("proj/old"), O_RDONLY, 0, &err);
+	tap_ok(!rename(box_path("proj/new"), box_path("proj/old")) &&
+		       reads_by("/proc/self/fd/", fd, "old"),
+	       "replaced by the host, it is the old one that is opened again");
+	again(fd, O_RDWR, &err);
+	tap_ok(err == EACCES || err == EROFS,
+	       "to read, as it was, and not to write (%d)", err);
+	close_in(fd);
+	unlink(box_path("proj/old"));
+	fd = open_in(box_path("proj/.env"), O_PATH, 0, &err);
+	tap_ok(!rename(box_path("proj/.env"), box_path("gone")) &&
+		       again(fd, O_RDONLY, &err) < 0,
+	       "what has left the project is not opened (%d)", err);
+	tap_ok(!unlink(box_path("gone")) && again(fd, O_RDONLY, &err) < 0,
+	       "nor an O_PATH one without a name (%d)", err);
+	close_in(fd);
+	box_file(box_path("proj/.env"), "SECRET\n", 0644);
+	fd = open_in(box_path("proj/fifo"), O_PATH, 0, &err);
+	again(fd, O_RDONLY, &err);
+	tap_ok(err == EACCES &&
+		       box_denied(&box, ZB_OP_FS_READ, box_path("proj/fifo")),
+	       "a FIFO is refused at once, with a record (%d)", err);
+	close_in(fd);
+	box_forget(&box);
+}
+
 static void writing(void)
 {
 	char text[256];
@@ -1013,6 +1151,48 @@ static void mode_writes(void)
 
 /* A carved grant below HOME: the floor cannot let the private HOME be read
  * any more, so the broker does. */
+/* In a place that may be written to it is the file that counts. */
+static void reopened_to_write(void)
+{
+	const char *path = box_path("home/again");
+	struct stat st;
+	int e;
+	long fd, fd2;
+
+	box_file(box_path("private_home/again"), "some text\n", 0644);
+	fd = open_in(path, O_RDONLY, 0, &e);
+	fd2 = again(fd, O_WRONLY | O_CREAT | O_TRUNC, &e);
+	tap_ok(fd2 >= 0 && !stat(box_path("private_home/again"), &st) &&
+		       st.st_size == 0,
+	       "a file that may be written is opened again to write (%d)", e);
+	box_tell(&box, &e, NULL, "call %d %ld s:ab 2", (int)SYS_write, fd2);
+	close_in(fd2);
+	fd2 = again(fd, O_WRONLY | O_APPEND, &e);
+	box_tell(&box, &e, NULL, "call %d %ld s:cd 2", (int)SYS_write, fd2);
+	close_in(fd2);
+	tap_ok(reads(path, "abcd"), "and to append");
+	tap_ok(!call_at(SYS_unlinkat, path, "0") &&
+		       reads_by("/proc/self/fd/", fd, "abcd"),
+	       "without a name it is read again");
+	again(fd, O_RDWR, &e);
+	tap_ok(e == EACCES, "but not written by one to read (%d)", e);
+	close_in(fd);
+	fd = open_in(box_path("home"), O_RDWR | O_TMPFILE, 0600, &e);
+	fd2 = again(fd, O_RDWR, &e);
+	tap_ok(fd >= 0 && fd2 >= 0, "one that never had a name is (%d)", e);
+	close_in(fd2);
+	close_in(fd);
+	tap_ok(!box_tell(&box, &e, NULL, "run echo hi >/dev/stdout >%s",
+			 path) &&
+		       !box_tell(&box, &e, NULL,
+				 "run sh -c 'echo hi >/dev/stdout' >%s",
+				 path) &&
+		       reads(path, "hi"),
+	       "echo >/dev/stdout, which is a file");
+	tap_ok(box_total(&box) == 0, "nothing of that is a denial");
+	box_forget(&box);
+}
+
 static void brokered_home(void)
 {
 	const char *proj = box_path("home/work/proj");
@@ -1080,6 +1260,8 @@ static void brokered_home(void)
 				  box_path("home/.ssh/id")),
 	       "the real HOME stays hidden, and that is recorded");
 	tap_ok(content("/proc/self/comm", text) == 0, "/proc is its own");
+	box_forget(&box);
+	reopened_to_write();
 	box_stop(&box);
 }
 
@@ -1093,6 +1275,8 @@ int main(void)
 	nonsense();
 	carve_outs();
 	injected();
+	paths_to_a_descriptor();
+	reopened();
 	writing();
 	names();
 	links_wait();

@@ -185,6 +185,59 @@ if shutil.which("make") and "jobserver-style" in subprocess.run(
     MAKE += " --jobserver-style=pipe"
 
 
+@program("a file opened again by its descriptor", ["python3"],
+         ("cat /dev/stdin <a; cat /dev/fd/5 5<a; cat /proc/self/fd/0 <a",
+          r"^A1\nA1\nA1\n$"),
+         ("python3 /dev/stdin <s.py", r"^7$"),
+         ("sh -c 'echo hi >/dev/stdout' >out; "
+          "sh -c 'echo ho >>/dev/stderr' 2>>out; cat out", r"^hi\nho\n$"),
+         ("sh -c 'echo hi >/dev/stdout' >$HOME/out; cat $HOME/out", r"^hi$"),
+         ("python3 -c '"
+          "import subprocess, tempfile\n"
+          "t = tempfile.TemporaryFile(dir=\".\"); t.write(b\"x\" * 100000)\n"
+          "t.seek(0); subprocess.run([\"wc\", \"-c\", \"/dev/stdin\"], "
+          "stdin=t)'", r"^100000 "),
+         a="A1\n", s__py="print(7)\n")
+def again(w, s):
+    w.equal(s.host("out"), "hi\nho\n", "the host has it")
+
+
+@test("a closed file opened again by its descriptor", needs="sandbox",
+      seconds=60)
+def closed(w):
+    s = Shell(w, "srv")
+    for rel in (".git/config", ".env"):
+        w.write("srv/proj/" + rel, "S3CRET\n")
+    path = s.w.project + "/.git/config"
+    asks = ["sh -c 'echo x >/dev/stdin' <.git/config", "cat /dev/stdin <.env"]
+    out = [subprocess.run(["sh", "-c", a], cwd=s.w.project,
+                          stdout=subprocess.PIPE).returncode for a in asks]
+    w.equal(out, [0, 0], "control: outside it works")
+    w.write("srv/proj/.git/config", "S3CRET\n")
+    got = s.run("cat .git/config", *asks)
+    w.equal(got[0], (0, "S3CRET\n"), "it may be read")
+    w.check(got[1][0] and "S3CRET" not in got[2][1] and got[2][0],
+            "not written, nor what is denied read", got)
+    w.equal(s.host(".git/config"), "S3CRET\n", "the host's is as it was")
+    r = [x for x in s.w.ledger("p") if x["target"] == path]
+    w.equal([(x["op"], x["asked"], x["decided_by"]) for x in r],
+            [("fs.write", "/dev/stdin", "broker")], "the record names it")
+    w.check(r and "--yes-i-mean-it" in r[0]["cannot"], "and what it takes", r)
+
+
+@test("a file for reading opened again by its descriptor", needs="sandbox",
+      seconds=60)
+def for_reading(w):
+    s = Shell(w, "srv", write=())
+    w.write("srv/proj/a", "old\n")
+    got = s.run("cat /dev/stdin <a", "sh -c 'echo x >/dev/stdin' <a")
+    w.equal(got[0], (0, "old\n"), "it is read")
+    w.check(got[1][0] and s.host("a") == "old\n", "and not written", got)
+    r = w.denied("p", "fs.write", s.w.project + "/a", errno="EROFS")
+    w.equal(r and r["grant"], {"key": "fs.write", "value": "${project}/a"},
+            "the record says what would allow it")
+
+
 @program("make and a compiler", ["make", "gcc"],
          ("mkdir src; for i in $(seq 20); do "
           "echo \"int f$i(void) { return $i; }\" > src/f$i.c; done; "
