@@ -12,7 +12,6 @@
 #include "host_frames.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 #define SILENCE_MS   250  /* after it, one without a ready frame is ready */
 #define READY_MS     3000 /* the most it gets from hello_ack to ready */
@@ -770,18 +769,6 @@ static void stop(struct member *m)
 
 /* ---- the agent ---- */
 
-/* An extension takes some twenty descriptors of ours, and the usual limit is
- * 1024. What an extension itself may open is in its scope. */
-static void allow_many(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= l.rlim_max)
-		return;
-	l.rlim_cur = l.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &l);
-}
-
 int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 		 struct zb_error *err)
 {
@@ -790,7 +777,6 @@ int zb_agent_new(struct zb_agent **out, const struct zb_agent_config *cfg,
 	if (!a)
 		return zb_fail(err, ZB_ELIMIT, "out of memory");
 	a->cfg = *cfg;
-	allow_many();
 	*out = a;
 	return 0;
 }

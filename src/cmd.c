@@ -27,20 +27,21 @@ static void ignore(int signo)
 	(void)signo;
 }
 
-/* A reader that went away is an error of write(2), not a death. A handler and
- * not SIG_IGN: that would be inherited by every program we start, where
- * pipelines rely on SIGPIPE. */
-static void survive_broken_pipes(void)
+/* A reader that went away, and a file that is as large as ulimit -f allows, are
+ * errors of write(2), not a death. A handler and not SIG_IGN: that would be
+ * inherited by every program we start, where pipelines rely on SIGPIPE. */
+static void survive_failed_writes(void)
 {
 	struct sigaction sa = {.sa_handler = ignore, .sa_flags = SA_RESTART};
 
 	sigaction(SIGPIPE, &sa, NULL);
+	sigaction(SIGXFSZ, &sa, NULL);
 }
 
 void zb_cmd_begin(void)
 {
 	fill_standard_fds();
-	survive_broken_pipes();
+	survive_failed_writes();
 	zb_memory_share();
 }
 

@@ -4,6 +4,7 @@
 #include "cmd.h"
 #include "config.h"
 #include "discover.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -191,50 +192,55 @@ static int start_all(struct console *c, struct zb_error *err)
 	return rc;
 }
 
-static void watch_signals(struct console *c)
+static int open_loop(struct console *c, struct zb_error *err)
 {
 	static const int list[] = {SIGINT, SIGTERM, SIGHUP};
+	int rc = zb_loop_open(&c->loop, err);
 
-	for (size_t i = 0; i < ZB_ARRAY_LEN(list); i++) {
-		uv_signal_init(&c->loop, &c->signals[i]);
-		c->signals[i].data = c;
-		uv_signal_start(&c->signals[i], on_signal, list[i]);
-		uv_unref((uv_handle_t *)&c->signals[i]);
+	if (rc)
+		return rc;
+	rc = zb_loop_signals(&c->loop, c->signals, list, ZB_ARRAY_LEN(list),
+			     on_signal, c, err);
+	if (rc) {
+		zb_loop_close(&c->loop);
+		return rc;
 	}
+	for (size_t i = 0; i < ZB_ARRAY_LEN(list); i++)
+		uv_unref((uv_handle_t *)&c->signals[i]);
 	uv_timer_init(&c->loop, &c->sleep);
 	c->sleep.data = c;
+	uv_idle_init(&c->loop, &c->idle);
+	return 0;
 }
 
 /* SIGINT is a key then; SIGQUIT, another, must not leave its modes behind. */
-static int open_screen(struct console *c, const struct console_screen *screen,
-		       struct zb_error *err)
+static int open_lines(struct console *c, const struct console_screen *screen,
+		      struct zb_error *err)
 {
-	int rc = screen ? screen->open(c, err) : 0;
+	int rc;
 
-	if (rc || !screen)
+	if (!screen)
+		return zb_console_open_input(c, err);
+	rc = screen->open(c, err);
+	if (rc)
 		return rc;
 	c->screen = screen;
 	uv_signal_start(&c->signals[0], on_signal, SIGQUIT);
 	return 0;
 }
 
-/* A read of a terminal or of a pipe that stays open cannot be called back:
- * then the process ends with it, and what it holds is the system's. */
 static void close_console(struct console *c)
 {
 	zb_agent_free(c->agent);
 	if (c->screen)
 		c->screen->free(c);
 	uv_close((uv_handle_t *)&c->sleep, NULL);
+	uv_close((uv_handle_t *)&c->idle, NULL);
+	if (c->polled)
+		uv_close((uv_handle_t *)&c->poll, NULL);
 	for (size_t i = 0; i < ZB_ARRAY_LEN(c->signals); i++)
 		uv_close((uv_handle_t *)&c->signals[i], NULL);
-	/* Again if a uv_stop() from before is what ended the first. */
-	while (uv_run(&c->loop, c->reading ? UV_RUN_NOWAIT : UV_RUN_DEFAULT))
-		if (c->reading)
-			break;
-	if (c->reading)
-		_exit(c->signo ? 128 + c->signo : c->failed);
-	uv_loop_close(&c->loop);
+	zb_loop_close(&c->loop);
 	zb_host_done(&c->host);
 	zb_store_done(&c->store);
 	zb_strv_done(&c->names);
@@ -252,13 +258,13 @@ int zb_console_play(const struct zb_args *a,
 	struct zb_error err = {0};
 	int rc;
 
+	if (open_loop(&c, &err))
+		return zb_cmd_fail(&err);
 	c.room = malloc(ZB_CONSOLE_READ);
-	uv_loop_init(&c.loop);
-	watch_signals(&c);
 	rc = c.room ? open_console(&c, &err)
 		    : zb_fail(&err, ZB_ELIMIT, "out of memory");
 	if (!rc)
-		rc = open_screen(&c, screen, &err);
+		rc = open_lines(&c, screen, &err);
 	if (!rc) {
 		rc = start_all(&c, &err);
 		if (!rc)

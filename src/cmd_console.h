@@ -69,12 +69,13 @@ struct console {
 	bool json;
 
 	/* Input. */
-	uv_fs_t read;
+	uv_poll_t poll;
+	uv_idle_t idle; /* in its place where there is nothing to wait for */
 	char *room;
 	struct zb_buf input;
 	size_t taken; /* of @input */
 	unsigned long line;
-	bool eof, reading;
+	bool eof, reading, polled;
 
 	/* Progress. */
 	bool settled, busy, pumping, closing, closed, out_failed;
@@ -108,6 +109,8 @@ void zb_console_fail(struct console *c, int code);
 
 /* ---- cmd_console_input.c ---- */
 
+/* Standard input is read from now on, when it is wanted. */
+int zb_console_open_input(struct console *c, struct zb_error *err);
 /* Run what may run now. Called again whenever something finished. */
 void zb_console_next_lines(struct console *c);
 /* A line that was typed; it waits for its turn. */

@@ -1,10 +1,13 @@
-/* cmd_console_input.c - lines, one at a time. Descriptor 0 is read on a worker
- * thread with a plain read(2): it may be a file, or a pipe shared with others,
- * and must not be made non-blocking. On a terminal lines come from readline. */
+/* cmd_console_input.c - lines, one at a time. Descriptor 0 is read with a plain
+ * read(2) when there is something: it may be a file, or a pipe shared with
+ * others, and must not be made non-blocking. On a terminal lines come from
+ * readline. */
 #include "cmd.h"
 #include "cmd_console.h"
 #include "console_script.h"
+#include "loop.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,12 +36,48 @@ static void run_line(struct console *c, const char *line, size_t len)
 	zb_script_line_done(&l);
 }
 
-static void on_input(uv_fs_t *req);
+static void read_input(struct console *c)
+{
+	ssize_t n = read(STDIN_FILENO, c->room, ZB_CONSOLE_READ);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return; /* another of its readers has it */
+	c->reading = false;
+	if (c->polled)
+		uv_poll_stop(&c->poll);
+	uv_idle_stop(&c->idle);
+	if (n > 0)
+		zb_buf_add(&c->input, c->room, (size_t)n);
+	else
+		c->eof = true;
+	zb_console_next_lines(c);
+}
+
+static void on_readable(uv_poll_t *h, int status, int events)
+{
+	(void)status; /* read(2) has the error */
+	(void)events;
+	read_input(h->data);
+}
+
+static void on_idle(uv_idle_t *h)
+{
+	read_input(h->data);
+}
+
+int zb_console_open_input(struct console *c, struct zb_error *err)
+{
+	int rc = zb_loop_watch(&c->loop, &c->poll, STDIN_FILENO);
+
+	if (rc && rc != UV_EPERM)
+		return zb_fail_sys(err, -rc, "read standard input");
+	c->polled = !rc;
+	c->poll.data = c->idle.data = c;
+	return 0;
+}
 
 static void read_more(struct console *c)
 {
-	uv_buf_t b = uv_buf_init(c->room, ZB_CONSOLE_READ);
-
 	if (c->reading || c->eof || c->screen)
 		return;
 	if (!c->taken && c->input.len > LINE_MAX_BYTES) {
@@ -50,23 +89,11 @@ static void read_more(struct console *c)
 	}
 	zb_buf_consume(&c->input, c->taken);
 	c->taken = 0;
-	c->read.data = c;
-	c->reading = !uv_fs_read(&c->loop, &c->read, STDIN_FILENO, &b, 1, -1,
-				 on_input);
-}
-
-static void on_input(uv_fs_t *req)
-{
-	struct console *c = req->data;
-	ssize_t n = req->result;
-
-	c->reading = false;
-	uv_fs_req_cleanup(req);
-	if (n > 0)
-		zb_buf_add(&c->input, c->room, (size_t)n);
+	c->reading = true;
+	if (c->polled)
+		uv_poll_start(&c->poll, UV_READABLE, on_readable);
 	else
-		c->eof = true;
-	zb_console_next_lines(c);
+		uv_idle_start(&c->idle, on_idle);
 }
 
 /* The next whole line of what was read; at the end also one without newline. */

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "config.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -387,16 +388,16 @@ static void on_signal(uv_signal_t *s, int signo)
 
 /* ---- all of it ---- */
 
-static void init_handles(struct zb_host_server *h)
+static int init_handles(struct zb_host_server *h, struct zb_error *err)
 {
 	static const int list[] = {SIGINT, SIGTERM, SIGHUP};
+	int rc = zb_loop_open(&h->loop, err);
 
-	uv_loop_init(&h->loop);
-	for (size_t i = 0; i < ZB_ARRAY_LEN(list); i++) {
-		uv_signal_init(&h->loop, &h->signals[i]);
-		h->signals[i].data = h;
-		uv_signal_start(&h->signals[i], on_signal, list[i]);
-	}
+	if (!rc)
+		rc = zb_loop_signals(&h->loop, h->signals, list,
+				     ZB_ARRAY_LEN(list), on_signal, h, err);
+	if (rc)
+		return rc;
 	uv_idle_init(&h->loop, &h->starter);
 	h->starter.data = h;
 	uv_timer_init(&h->loop, &h->later);
@@ -410,6 +411,7 @@ static void init_handles(struct zb_host_server *h)
 	h->out.drained = zb_host_on_drained;
 	h->out.broke = on_broke;
 	h->out.ctx = h;
+	return 0;
 }
 
 /* Out of the environment, which others inherit, and out of its memory. */
@@ -458,9 +460,7 @@ static void free_all(struct zb_host_server *h)
 	uv_close((uv_handle_t *)&h->patience, NULL);
 	zb_wrap_in_close(&h->in);
 	zb_wrap_out_close(&h->out);
-	while (uv_run(&h->loop, UV_RUN_DEFAULT))
-		;
-	uv_loop_close(&h->loop);
+	zb_loop_close(&h->loop);
 	zb_framer_done(&h->in.framer);
 	zb_buf_done(&h->out.queue);
 	zb_buf_done(&h->out.writing);
@@ -486,8 +486,9 @@ int zb_cmd_host(const struct zb_args *a)
 		return zb_cmd_fail(&err);
 	}
 	h->args = a;
-	init_handles(h);
-	rc = open_all(h, &err);
+	rc = init_handles(h, &err);
+	if (!rc)
+		rc = open_all(h, &err);
 	if (rc) {
 		/* Handles may be half open: what is left goes with us. */
 		free(h->token);

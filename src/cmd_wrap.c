@@ -27,6 +27,7 @@
 #include "extension.h"
 #include "guard.h"
 #include "host_frames.h"
+#include "loop.h"
 #include "memory.h"
 #include "text.h"
 #include "wrap_pipe.h"
@@ -754,20 +755,21 @@ static char *project_of_parent(void)
 	return real ? real : realpath(cwd, NULL);
 }
 
-static void init_handles(struct wrap *w)
+static int init_handles(struct wrap *w, struct zb_error *err)
 {
 	static const int list[] = {SIGTERM, SIGINT, SIGHUP};
 	uv_timer_t *const timers[] = {&w->beat, &w->grace, &w->leave, &w->due,
 				      &w->settle};
+	int rc = zb_loop_open(&w->loop, err);
 
+	if (!rc)
+		rc = zb_loop_signals(&w->loop, w->signals, list,
+				     ZB_ARRAY_LEN(list), on_signal, w, err);
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < ZB_ARRAY_LEN(timers); i++) {
 		uv_timer_init(&w->loop, timers[i]);
 		timers[i]->data = w;
-	}
-	for (size_t i = 0; i < ZB_ARRAY_LEN(list); i++) {
-		uv_signal_init(&w->loop, &w->signals[i]);
-		w->signals[i].data = w;
-		uv_signal_start(&w->signals[i], on_signal, list[i]);
 	}
 	w->in.ctx = w->out.ctx = w;
 	w->in.line = on_line;
@@ -775,6 +777,7 @@ static void init_handles(struct wrap *w)
 	w->in.end = on_in_end;
 	w->out.drained = on_out_drained;
 	w->out.broke = on_out_broke;
+	return 0;
 }
 
 static int prepare(struct wrap *w, struct zb_error *err)
@@ -799,9 +802,9 @@ int zb_cmd_wrap(const struct zb_args *a)
 
 	zb_memory_begin();
 	w.name = a->arg[0];
-	uv_loop_init(&w.loop);
-	init_handles(&w);
-	rc = prepare(&w, &err);
+	rc = init_handles(&w, &err);
+	if (!rc)
+		rc = prepare(&w, &err);
 	if (!rc)
 		rc = zb_wrap_out_open(&w.out, &w.loop, STDOUT_FILENO, &err);
 	if (!rc)

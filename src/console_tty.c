@@ -17,6 +17,7 @@
 
 #include "cleanup.h"
 #include "console_keys.h"
+#include "loop.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -687,19 +688,7 @@ static bool wants_colour(void)
 	return !(no && *no) && tigetnum("colors") >= 8;
 }
 
-/* uv_poll_init() makes the descriptor non-blocking, and with it those of the
- * shell and of everybody who shares it: that is taken back at once, a poll does
- * not need it. */
-static int watch_input(struct zb_tty *t, uv_loop_t *loop)
-{
-	int flags = fcntl(STDIN_FILENO, F_GETFL);
-	int rc = uv_poll_init(loop, &t->poll, STDIN_FILENO);
-
-	if (flags >= 0)
-		fcntl(STDIN_FILENO, F_SETFL, flags);
-	return rc;
-}
-
+/* uv_signal_init() cannot fail here: that of the console's own did not. */
 static void start_handles(struct zb_tty *t, uv_loop_t *loop)
 {
 	uv_timer_init(loop, &t->esc);
@@ -734,7 +723,7 @@ int zb_tty_open(struct zb_tty **out, uv_loop_t *loop, const char *prompt,
 		free(t);
 		return rc;
 	}
-	rc = watch_input(t, loop);
+	rc = zb_loop_watch(loop, &t->poll, STDIN_FILENO);
 	if (rc) {
 		free(t->prompt);
 		free(t);

@@ -336,6 +336,10 @@ static int scan(struct zb_found_list *out, const struct zb_store *store,
 	struct zb_strv names = {0};
 	int why, rc = entries(dir, &names, &why);
 
+	if (!rc && zb_is_short(why)) {
+		zb_strv_done(&names);
+		return zb_fail_sys(err, why, "list %s", dir);
+	}
 	if (!rc && why)
 		rc = scan_failed(out, dir, scope, why);
 	for (size_t i = 0; !rc && i < names.n; i++)

@@ -8,6 +8,7 @@
 #include "doctor.h"
 #include "enforce.h"
 #include "ledger.h"
+#include "loop.h"
 #include "prepare.h"
 #include "trust.h"
 
@@ -430,8 +431,8 @@ static int examine_running(struct round *r, struct zb_error *err)
 
 	snprintf(session, sizeof(session), "%s%lld-%d", ZB_LEDGER_PROBE,
 		 (long long)time(NULL), (int)getpid());
-	if (uv_loop_init(&loop))
-		return zb_fail(err, ZB_ESYS, "cannot make an event loop");
+	if (zb_loop_open(&loop, err))
+		return ZB_ESYS;
 	rc = zb_agent_new(&r->agent, &cfg, err);
 	if (!rc)
 		rc = add_members(r, &loop, err);
@@ -441,8 +442,7 @@ static int examine_running(struct round *r, struct zb_error *err)
 	}
 	if (r->agent)
 		zb_agent_free(r->agent);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	uv_loop_close(&loop);
+	zb_loop_close(&loop);
 	return rc;
 }
 

@@ -1,6 +1,7 @@
 /* error.c - filling and wrapping errors. */
 #include "error.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,28 @@ int zb_fail(struct zb_error *err, enum zb_code code, const char *fmt, ...)
 	return code;
 }
 
+bool zb_is_short(int sys)
+{
+	return sys == EMFILE || sys == ENFILE || sys == ENOMEM ||
+	       sys == EAGAIN || sys == EFBIG;
+}
+
+/* What to do about something of the host's that is used up, whatever it was
+ * wanted for. */
+static const char *remedy(int sys)
+{
+	switch (sys) {
+	case EMFILE:
+		return " (more are allowed by ulimit -n)";
+	case ENFILE:
+		return " (of all processes; more are allowed by fs.file-max)";
+	case EFBIG:
+		return " (a larger one is allowed by ulimit -f)";
+	default:
+		return "";
+	}
+}
+
 int zb_fail_sys(struct zb_error *err, int sys, const char *fmt, ...)
 {
 	va_list ap;
@@ -35,7 +58,8 @@ int zb_fail_sys(struct zb_error *err, int sys, const char *fmt, ...)
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
 	n = strlen(err->msg);
-	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", strerror(sys));
+	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s%s", strerror(sys),
+		 remedy(sys));
 	return ZB_ESYS;
 }
 

@@ -7,6 +7,7 @@
 #define ZB_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What kind of failure it is. zb_exit_code() maps each to the exit code that
@@ -32,6 +33,9 @@ struct zb_error {
 	char msg[ZB_ERROR_MAX];
 };
 
+/* For what failed to start a process or a thread; also memory may be why. */
+#define ZB_PROCESSES_HINT " (ulimit -u allows more at a time)"
+
 #define ZB_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
 /* Fill @err (may be NULL) with @code and a message. Return: @code, so that
@@ -40,9 +44,15 @@ int zb_fail(struct zb_error *err, enum zb_code code, const char *fmt, ...)
 	ZB_PRINTF(3, 4);
 
 /* Like zb_fail() with ZB_ESYS, for a failed system call: appends ": " and the
- * text of @sys (an errno value, positive). Return: ZB_ESYS. */
+ * text of @sys (an errno value, positive), and what to do where the host's
+ * limit of something is what it means. Return: ZB_ESYS. */
 int zb_fail_sys(struct zb_error *err, int sys, const char *fmt, ...)
 	ZB_PRINTF(3, 4);
+
+/* Is @sys of a failed start about something that is used up for now
+ * (descriptors, processes, memory, the size of a file)? Such a failure says
+ * nothing about what this host can do. */
+bool zb_is_short(int sys);
 
 /* Put "CONTEXT: " before the message that @err already holds; its code stays.
  * Return: the code. */

@@ -16,7 +16,7 @@
  * a pipe that stays quiet for QUIET_MS is let go, and a busy one after
  * LINGER_MS. The other way round, one that closes stdout everywhere and lives
  * on can serve nobody and is ended. Then the rest of the tree is killed, and a
- * worker thread waits for it: the loop serves other extensions meanwhile.
+ * thread of its own waits for it: the loop serves other extensions meanwhile.
  *
  *   running --exit--> lingering --EOF, quiet, cap--> reaping --> ended
  *      \----EOF-----> deserted ---exit, QUIET_MS--->/
@@ -28,6 +28,7 @@
 #include "fdutil.h"
 #include "frame.h"
 #include "layers.h"
+#include "loop.h"
 #include "relax.h"
 #include "text.h"
 
@@ -88,7 +89,9 @@ struct zb_extension {
 	uv_timer_t hello_timer, hold_timer, flush_timer, end_timer;
 	struct zb_relax relax;
 	uv_async_t wake;
-	uv_work_t reap;
+	pthread_t reaper;
+	bool has_reaper;
+	atomic_bool reap_done;
 	unsigned handles; /* open ones */
 
 	/* What stdin did not take: @queue grows while @writing is written. */
@@ -322,23 +325,25 @@ static void summarise(struct zb_extension *e)
 
 static void close_all(struct zb_extension *e);
 
-/* Worker thread. */
-static void reap_work(uv_work_t *req)
+/* A thread of its own. */
+static void *reap(void *ctx)
 {
-	struct zb_extension *e = req->data;
+	struct zb_extension *e = ctx;
 	struct zb_exit x = {0};
 
 	e->backend->reap(e->proc, &x);
 	/* The callee of on_exit copied it already, unless it never came. */
 	on_exit_news(e, &x);
 	free(x.reason);
+	atomic_store(&e->reap_done, true);
+	uv_async_send(&e->wake);
+	return NULL;
 }
 
-static void reaped(uv_work_t *req, int status)
+static void reaped(struct zb_extension *e)
 {
-	struct zb_extension *e = req->data;
-
-	(void)status;
+	if (e->has_reaper)
+		pthread_join(e->reaper, NULL);
 	e->proc = NULL;
 	e->exit = e->exit_copy;
 	last_words(e);
@@ -374,8 +379,11 @@ static void finish(struct zb_extension *e, const char *reason)
 		uv_read_stop((uv_stream_t *)&e->out);
 	e->reading = false;
 	e->backend->stop(e->proc);
-	e->reap.data = e;
-	uv_queue_work(e->loop, &e->reap, reap_work, reaped);
+	/* Where no thread can be had, all others wait as well: it is killed
+	 * already, so not for long. */
+	e->has_reaper = !zb_loop_thread(&e->reaper, reap, e);
+	if (!e->has_reaper)
+		reap(e);
 }
 
 static void on_end_timer(uv_timer_t *t)
@@ -423,6 +431,10 @@ static void on_wake(uv_async_t *h)
 {
 	struct zb_extension *e = h->data;
 
+	if (atomic_exchange(&e->reap_done, false)) {
+		reaped(e);
+		return;
+	}
 	if (atomic_load(&e->dirty))
 		touch(e);
 	if (e->ops->denied)
@@ -870,13 +882,14 @@ static void on_closed(uv_handle_t *h)
 static void close_all(struct zb_extension *e)
 {
 	uv_handle_t *all[] = {
-		(uv_handle_t *)&e->in,		(uv_handle_t *)&e->out,
-		(uv_handle_t *)&e->err,		(uv_handle_t *)&e->hello_timer,
-		(uv_handle_t *)&e->hold_timer,	(uv_handle_t *)&e->flush_timer,
-		(uv_handle_t *)&e->end_timer,	(uv_handle_t *)&e->wake,
-		(uv_handle_t *)&e->relax.timer,
+		(uv_handle_t *)&e->in,	       (uv_handle_t *)&e->out,
+		(uv_handle_t *)&e->err,	       (uv_handle_t *)&e->hello_timer,
+		(uv_handle_t *)&e->hold_timer, (uv_handle_t *)&e->flush_timer,
+		(uv_handle_t *)&e->end_timer,  (uv_handle_t *)&e->relax.timer,
 	};
 
+	if (e->wake.data)
+		close_handle(e, (uv_handle_t *)&e->wake);
 	for (size_t i = 0; i < ZB_ARRAY_LEN(all); i++)
 		close_handle(e, all[i]);
 }
@@ -892,11 +905,13 @@ void zb_extension_free(struct zb_extension *e)
 		close_all(e);
 }
 
-static void init_handles(struct zb_extension *e)
+/* Of these only the last can fail; the others are to be closed in any case. */
+static int init_handles(struct zb_extension *e, struct zb_error *err)
 {
 	uv_timer_t *const timers[] = {&e->hello_timer, &e->hold_timer,
 				      &e->flush_timer, &e->end_timer};
 	uv_pipe_t *const pipes[] = {&e->in, &e->out, &e->err};
+	int rc;
 
 	for (size_t i = 0; i < ZB_ARRAY_LEN(timers); i++) {
 		uv_timer_init(e->loop, timers[i]);
@@ -911,9 +926,12 @@ static void init_handles(struct zb_extension *e)
 	zb_relax_init(&e->relax, e->loop, &e->framer, &e->pumping);
 	e->relax.timer.data = e;
 	e->handles++;
-	uv_async_init(e->loop, &e->wake, on_wake);
+	rc = uv_async_init(e->loop, &e->wake, on_wake);
+	if (rc)
+		return zb_fail_sys(err, -rc, "make an event");
 	e->wake.data = e;
 	e->handles++;
+	return 0;
 }
 
 /* A pipe whose end @ours is given to @h (non-blocking); *@theirs is the
@@ -1093,13 +1111,17 @@ int zb_extension_start(struct zb_extension **out,
 	e->bound = cfg->stdin_bound ? cfg->stdin_bound : ZB_STDIN_BOUND;
 	e->news_end = &e->news;
 	e->starting = true;
-	uv_mutex_init(&e->lock);
-	init_handles(e);
+	if (uv_mutex_init(&e->lock)) {
+		free(e);
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
+	}
+	rc = init_handles(e, err);
 	name_session(e, cfg->session);
 	/* A copy of the struct: its pointers have one owner at any time, the
 	 * caller until all went well. */
 	e->prepared = *cfg->prepared;
-	rc = open_parts(e, cfg, cfg->prepared, err);
+	if (!rc)
+		rc = open_parts(e, cfg, cfg->prepared, err);
 	if (!rc)
 		rc = spawn(e, cfg->host, err);
 	if (rc) {

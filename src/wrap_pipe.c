@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "cmd.h"
 #include "fdutil.h"
+#include "loop.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -125,7 +126,7 @@ struct copy {
 	int from, to;
 };
 
-static void copy_main(void *arg)
+static void *copy_main(void *arg)
 {
 	struct copy c = *(struct copy *)arg;
 	char buf[4096];
@@ -139,30 +140,42 @@ static void copy_main(void *arg)
 				break;
 		}
 	close(c.to);
+	return NULL;
 }
 
-static int copied(int fd)
+static int copied(int *fd, struct zb_error *err)
 {
 	struct copy *c = malloc(sizeof(*c));
-	uv_thread_t thread;
-	int fds[2];
+	pthread_t thread;
+	int fds[2], rc;
 
-	if (!c || pipe2(fds, O_CLOEXEC)) {
+	if (!c)
+		return zb_fail(err, ZB_ELIMIT, "out of memory");
+	if (pipe2(fds, O_CLOEXEC)) {
+		rc = errno;
 		free(c);
-		return -1;
+		return zb_fail_sys(err, rc, "read standard input");
 	}
-	*c = (struct copy){fd, fds[1]};
-	if (!uv_thread_create(&thread, copy_main, c))
-		return fds[0];
+	*c = (struct copy){*fd, fds[1]};
+	rc = zb_loop_thread(&thread, copy_main, c);
+	if (!rc) {
+		pthread_detach(thread);
+		*fd = fds[0];
+		return 0;
+	}
 	close(fds[0]);
 	close(fds[1]);
 	free(c);
-	return -1;
+	return zb_fail_sys(
+		err, rc,
+		"start a thread to read standard input" ZB_PROCESSES_HINT);
 }
 
 int zb_wrap_in_open(struct zb_wrap_in *in, uv_loop_t *loop, int fd,
 		    struct zb_error *err)
 {
+	int rc = 0;
+
 	zb_framer_init(&in->framer, ZB_WRAP_LINE_MAX);
 	uv_pipe_init(loop, &in->pipe, 0);
 	uv_timer_init(loop, &in->stalled);
@@ -170,9 +183,12 @@ int zb_wrap_in_open(struct zb_wrap_in *in, uv_loop_t *loop, int fd,
 	in->pipe.data = in;
 	in->stalled.data = in;
 	if (uv_guess_handle(fd) != UV_NAMED_PIPE)
-		fd = copied(fd);
-	if (fd < 0 || uv_pipe_open(&in->pipe, fd))
-		return zb_fail(err, ZB_ESYS, "cannot read standard input");
+		rc = copied(&fd, err);
+	if (rc)
+		return rc;
+	rc = uv_pipe_open(&in->pipe, fd);
+	if (rc)
+		return zb_fail_sys(err, -rc, "read standard input");
 	set_reading(in);
 	return 0;
 }
@@ -300,13 +316,15 @@ bool zb_wrap_out_idle(const struct zb_wrap_out *out)
 int zb_wrap_out_open(struct zb_wrap_out *out, uv_loop_t *loop, int fd,
 		     struct zb_error *err)
 {
+	int rc = 0;
+
 	out->fd = fd;
 	uv_pipe_init(loop, &out->pipe, 0);
 	out->pipe.data = out;
 	out->plain = uv_guess_handle(fd) != UV_NAMED_PIPE;
-	if (!out->plain && uv_pipe_open(&out->pipe, fd))
-		return zb_fail(err, ZB_ESYS, "cannot write standard output");
-	return 0;
+	if (!out->plain)
+		rc = uv_pipe_open(&out->pipe, fd);
+	return rc ? zb_fail_sys(err, -rc, "write standard output") : 0;
 }
 
 void zb_wrap_out_close(struct zb_wrap_out *out)

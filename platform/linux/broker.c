@@ -467,13 +467,15 @@ static int start_threads(struct zb_broker *b, struct zb_error *err)
 	int rc = start_thread(b, recorder_main);
 
 	if (rc)
-		return zb_fail_sys(err, rc, "broker: start a thread");
+		return zb_fail_sys(err, rc,
+				   "broker: start a thread" ZB_PROCESSES_HINT);
 	b->recording = true;
 	b->threads = 1;
 	rc = start_thread(b, notify_main);
 	if (rc) {
 		b->threads = 0;
-		return zb_fail_sys(err, rc, "broker: start a thread");
+		return zb_fail_sys(err, rc,
+				   "broker: start a thread" ZB_PROCESSES_HINT);
 	}
 	pthread_mutex_lock(&b->lock);
 	while (!b->ready)

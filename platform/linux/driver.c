@@ -283,7 +283,8 @@ static int start_watching(struct zb_proc *p, struct zb_error *err)
 	rc = pthread_create(&p->thread, &at, watch, p);
 	pthread_attr_destroy(&at);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc ? zb_fail_sys(err, rc, "start a thread") : 0;
+	return rc ? zb_fail_sys(err, rc, "start a thread" ZB_PROCESSES_HINT)
+		  : 0;
 }
 
 /* ---- the backend's acts -------------------------------------------------*/

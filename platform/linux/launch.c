@@ -566,6 +566,9 @@ static int start_bwrap(struct zb_launch *l, const char *bwrap,
 		pid = spawn_into(l->cgroup.dir, bwrap, args, in, messages);
 	if (pid < 0)
 		rc = spawn(&pid, bwrap, args, in, messages);
+	if (zb_is_short(rc))
+		return zb_fail_sys(err, rc, "start %s%s", bwrap,
+				   rc == EAGAIN ? ZB_PROCESSES_HINT : "");
 	if (rc)
 		return zb_fail(err, ZB_EUNSUPPORTED, "start %s: %s", bwrap,
 			       strerror(rc));

@@ -64,6 +64,14 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
+/* Not the host's fault, and no word about it. */
+static void short_gap(struct zb_host *h, const char *why)
+{
+	gap(h, "the host could not be examined", zb_strdup(why),
+	    zb_strdup("allow this user or this shell more: ulimit -n (open "
+		      "files), ulimit -u (processes), ulimit -f (file size)"));
+}
+
 /* Append every gap of @h to @err's message, what it says already only with its
  * remedy. */
 static void tell_gaps(const struct zb_host *h, struct zb_error *err)
@@ -183,8 +191,8 @@ static char *version_in_file(const char *path)
 }
 
 /* Run @path --version, read what it says (both outputs), bounded in time.
- * Return: wait status, or -1. */
-static int run_version(const char *path, char *buf, size_t room)
+ * Return: wait status, or -1 and, if it could not be started, *@sys. */
+static int run_version(const char *path, char *buf, size_t room, int *sys)
 {
 	const char *const argv[] = {"bwrap", "--version", NULL};
 	int64_t until = zb_monotonic_ms() + VERSION_MS;
@@ -196,8 +204,10 @@ static int run_version(const char *path, char *buf, size_t room)
 	ssize_t n = 1;
 	pid_t pid;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		*sys = errno;
 		return -1;
+	}
 	posix_spawn_file_actions_init(&fa);
 	posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&fa, fds[1], 1);
@@ -225,6 +235,7 @@ static int run_version(const char *path, char *buf, size_t room)
 		kill(-pid, SIGKILL); /* too slow, or it talks without end */
 	if (rc == 0 && waitpid(pid, &status, 0) < 0)
 		status = -1;
+	*sys = rc;
 	return rc == 0 ? status : -1;
 }
 
@@ -232,9 +243,16 @@ static void check_version(struct zb_host *h)
 {
 	const int min[3] = MIN_BWRAP;
 	char said[256];
-	int v[3] = {0}, i = 0,
-	    status = run_version(h->bwrap, said, sizeof(said));
+	int v[3] = {0}, i = 0, sys = 0,
+	    status = run_version(h->bwrap, said, sizeof(said), &sys);
 
+	if (zb_is_short(sys)) {
+		zb_auto(free) char *why =
+			zb_strf("start %s: %s", h->bwrap, strerror(sys));
+
+		short_gap(h, or_empty(why));
+		return;
+	}
 	if (status != 0 ||
 	    sscanf(said, "bubblewrap %d.%d.%d", &v[0], &v[1], &v[2]) < 2) {
 		gap(h, "bubblewrap does not work",
@@ -401,6 +419,13 @@ static bool diagnose(struct zb_host *h)
 	int sys;
 	enum zb_step step = zb_diagnose(&sys);
 
+	if (zb_is_short(sys)) {
+		zb_auto(free) char *why =
+			zb_strf("a step of it: %s", strerror(sys));
+
+		short_gap(h, or_empty(why));
+		return true;
+	}
 	switch (step) {
 	case ZB_STEP_NONE:
 	case ZB_STEP_UNKNOWN:
@@ -544,6 +569,10 @@ static void explain_self_test(struct zb_host *h, const struct zb_error *said)
 			      "that is mirrored networking: set "
 			      "networkingMode=nat in .wslconfig, then wsl "
 			      "--shutdown"));
+		return;
+	}
+	if (zb_is_short(said->sys)) {
+		short_gap(h, said->msg);
 		return;
 	}
 	if (said->code == ZB_EUNSUPPORTED && diagnose(h))
