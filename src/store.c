@@ -735,6 +735,40 @@ static int add_names(struct zb_strv *out, const char *program)
 		       : 0;
 }
 
+#define MAX_LINKS_IN 500
+
+/* Where a file among the program's own is a link, what it leads to counts. */
+static int add_links_in(struct zb_strv *out, const char *name)
+{
+	zb_auto(free) char *dir = zb_own_file(name);
+	DIR *d = dir ? opendir(dir) : NULL;
+	struct dirent *e;
+	int rc = dir ? zb_strv_add(out, dir) : 0;
+
+	for (size_t n = 0; d && !rc && n < MAX_LINKS_IN && (e = readdir(d));) {
+		if (e->d_name[0] == '.' ||
+		    (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN))
+			continue;
+		rc = zb_strv_addf(out, "%s/%s", dir, e->d_name);
+		n++;
+	}
+	if (d)
+		closedir(d);
+	return rc;
+}
+
+static int add_files(struct zb_strv *out)
+{
+	zb_auto(free) char *terminal = zb_own_file("zotbox-terminal");
+
+	if (terminal && zb_strv_add(out, terminal))
+		return ZB_ELIMIT;
+	return add_links_in(out, "policies") ||
+			       add_links_in(out, "policies/runtimes")
+		       ? ZB_ELIMIT
+		       : 0;
+}
+
 int zb_own_places(struct zb_strv *out)
 {
 	zb_auto(free) char *program = zb_own_program();
@@ -744,7 +778,7 @@ int zb_own_places(struct zb_strv *out)
 	int rc = 0;
 
 	if (!program || zb_strv_add(out, program) || add_names(out, program) ||
-	    (tree && zb_strv_addf(out, "%s/pkgdata/policies", tree)))
+	    add_files(out))
 		rc = ZB_ELIMIT;
 	/* Of a tree all of it; what its `pkgdata` leads to holds the sources
 	 * too, of which only the policies are read. */
@@ -759,16 +793,22 @@ int zb_own_places(struct zb_strv *out)
 int zb_own_check(struct zb_error *err)
 {
 	zb_auto(free) char *some = zb_own_file("policies/strict.json");
+	const char *tree = zb_own_tree();
 	char *dirs[OWN_DIRS] = {0};
 	size_t n = own_dirs(dirs);
 
-	if (!some)
+	if (!some && tree)
+		zb_fail(err, ZB_ESYS,
+			"the files that belong to zotbox (policies/strict.json "
+			"and others) are not in %s/pkgdata: run make there",
+			tree);
+	else if (!some)
 		zb_fail(err, ZB_ESYS,
 			"the files that belong to zotbox (policies/strict.json "
 			"and others) are neither in %s nor in %s: install it "
 			"with make install; from a build tree it runs only "
 			"where that was configured, which was %s",
-			dirs[n > 3 ? 1 : n - 1], ZB_PKGDATADIR, ZB_BUILDDIR);
+			dirs[1] ? dirs[1] : "", ZB_PKGDATADIR, ZB_BUILDDIR);
 	for (size_t i = 0; i < n; i++)
 		free(dirs[i]);
 	return some ? 0 : ZB_ESYS;

@@ -71,8 +71,9 @@ const char *zb_own_tree(void);
  * program, the names it is started by (the one it was started by now, and
  * "zotbox" and "zot" in PATH that lead to it), what it starts itself from PATH
  * (bwrap, git), with the names earlier in PATH that would be taken for one of
- * these, and each directory where its files would be looked for; all of them be
- * they there or not; of a build tree all of it. 0 or ZB_ELIMIT. */
+ * these, and each directory where its files would be looked for, be it there or
+ * not; the files themselves where they are links; of a build tree all of it. 0
+ * or ZB_ELIMIT. */
 int zb_own_places(struct zb_strv *out);
 /* What the program was started as (borrowed): argv[0]. */
 void zb_own_started_as(const char *argv0);

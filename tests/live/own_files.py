@@ -176,6 +176,14 @@ def grants(w):
         want = len(f.read())
     c = play(w, "y", call("show", p=w.path("home/share/zotbox/x")))
     w.equal((r.rc, c.rc, want > 0), (0, 0, True), "and it starts with one", c)
+    # One of its files is a link into what is granted.
+    real = w.path("home/share/zotbox/policies/runtimes/python.json")
+    shutil.move(real, w.path("home/data/python.json"))
+    os.symlink("../../../../data/python.json", real)
+    r = own(w, "ext", "allow", "x", "fs.write", "~/data")
+    w.equal(r.rc, 3, "where a file of its own leads", r)
+    w.contains(r.err, "data/python.json, which zotbox itself", "which one", r)
+    os.rename(w.path("home/data/python.json"), real)
     # By another name it is the name that counts.
     os.symlink("../bin/zotbox", w.path("home/data/zb"))
     r = w.zotbox("ext", "allow", "x", "fs.write", "~/data",

@@ -115,8 +115,6 @@ static void what_it_is(void **state)
 static void what_runs(void **state)
 {
 	struct place p = plant(state);
-	zb_auto(free) char *dir = put_dir(p.t, "home/tools");
-	zb_auto(free) char *link = put_link(p.t, "home/t", "tools");
 	zb_auto(free) char *path =
 		zb_strf("relative:%s/home/t:%s/home/later", p.t->dir, p.t->dir);
 	const char *was = getenv("PATH");
@@ -136,6 +134,8 @@ static void what_runs(void **state)
 		{"${project}", NULL},
 	};
 
+	free(put_dir(p.t, "home/tools"));
+	free(put_link(p.t, "home/t", "tools"));
 	assert_int_equal(setenv("PATH", path, 1), 0);
 	for (size_t i = 0; i < ZB_ARRAY_LEN(rows); i++) {
 		struct zb_reach r = {0};
