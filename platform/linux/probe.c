@@ -64,10 +64,12 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
+static const char not_examined[] = "the host could not be examined";
+
 /* Not the host's fault, and no word about it. */
 static void short_gap(struct zb_host *h, const char *why)
 {
-	gap(h, "the host could not be examined", zb_strdup(why),
+	gap(h, not_examined, zb_strdup(why),
 	    zb_strdup("allow this user or this shell more: ulimit -n (open "
 		      "files), ulimit -u (processes), ulimit -f (file size)"));
 }
@@ -692,7 +694,9 @@ int zb_probe_explain(const struct zb_host *host, struct zb_error *err)
 	probe_host(&h);
 	if (h.n_missing)
 		tell_gaps(&h, err);
-	else
+	if (!h.n_missing ||
+	    (h.n_missing == 1 &&
+	     !strcmp(or_empty(h.missing[0].what), not_examined)))
 		err->code = ZB_ESYS;
 	zb_host_done(&h);
 	return err->code;
