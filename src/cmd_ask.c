@@ -29,16 +29,7 @@ static int by_risk(const void *a, const void *b)
 
 static int find_words(struct line *l, const struct zb_store *store)
 {
-	const struct zb_wish *w = l->wish;
-	struct zb_reach reach = {0};
-	int rc = 0;
-
-	if (!strcmp(w->key, "fs.read") || !strcmp(w->key, "fs.write"))
-		rc = zb_reach_look(&reach, store, w->value);
-	if (!rc)
-		rc = zb_ask_say(&l->ask, w->key, w->value, &reach);
-	zb_reach_done(&reach);
-	return rc;
+	return zb_reach_ask(&l->ask, store, l->wish->key, l->wish->value);
 }
 
 /* "fs.read ~/notes", as a scope file has it. */

@@ -29,11 +29,11 @@ static const struct zb_option install_options[] = {
 	{
 		.name = "yes",
 		.letter = 'y',
-		.help = "grant what it asks for; not what is too broad, and "
-			"nothing under --policy strict, with --scope or "
-			"--adopt",
+		.help = "grant what it asks for; not what is too broad or as "
+			"good as a shell, and nothing under --policy strict, "
+			"with --scope or --adopt",
 	},
-	{.name = "yes-i-mean-it", .help = "grant what is too broad as well"},
+	{.name = "yes-i-mean-it", .help = "grant that as well"},
 	{.name = "fresh", .help = "delete what an earlier one left"},
 	{.name = "adopt", .help = "keep what an earlier one left"},
 	{.name = "allow-http", .help = "clone over plain http"},

@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "path_match.h"
 #include "prepare.h"
+#include "reach.h"
 #include "scope.h"
 #include "source.h"
 #include "staging.h"
@@ -531,15 +532,86 @@ static bool asks(const struct job *j, const struct zb_installed *out)
 	return any && j->req->approve && strcmp(j->policy, "strict") != 0;
 }
 
+/* Part @requested: what one yes to everything does not mean goes to @grave. */
+static int part(struct job *j, const struct zb_strv *requested,
+		struct zb_strv *plain, struct zb_strv *grave,
+		struct zb_error *err)
+{
+	struct zb_wishes w = {0};
+	int rc = zb_wishes_list(&w, requested, NULL, err);
+
+	for (size_t i = 0; !rc && i < w.n; i++) {
+		struct zb_ask ask = {0};
+
+		rc = zb_reach_ask(&ask, j->store, w.v[i].key, w.v[i].value);
+		if (!rc)
+			rc = zb_strv_add(ask.risk == ZB_RISK_GRAVE ? grave
+								   : plain,
+					 requested->v[i]);
+		zb_ask_done(&ask);
+	}
+	zb_wishes_done(&w);
+	return rc ? no_memory(err) : 0;
+}
+
+/* @more, which is then empty, behind @w. */
+static int append(struct zb_wishes *w, struct zb_wishes *more,
+		  struct zb_error *err)
+{
+	struct zb_wish *v = reallocarray(w->v, w->n + more->n + 1, sizeof(*v));
+
+	if (!v)
+		return no_memory(err);
+	w->v = v;
+	if (more->n)
+		memcpy(v + w->n, more->v, more->n * sizeof(*v));
+	w->n += more->n;
+	more->n = 0;
+	return 0;
+}
+
+/* With --yes: all that is asked for and is not grave. */
+static int grant_at_once(struct job *j, struct zb_installed *out,
+			 const struct zb_strv *requested, struct zb_error *err)
+{
+	const char *name = j->in.manifest.name;
+	struct zb_strv plain = {0}, grave = {0};
+	struct zb_wishes rest = {0};
+	struct zb_buf all = {0};
+	int rc = part(j, requested, &plain, &grave, err);
+
+	if (!rc)
+		rc = zb_wishes_judge(&out->wishes, &all, j->store, name,
+				     &j->scope, &plain, false, true, err);
+	if (!rc)
+		rc = zb_wishes_judge(&rest, NULL, j->store, name, &j->scope,
+				     &grave, false, true, err);
+	if (!rc && out->wishes.n)
+		rc = zb_grant_keep(j->store, name, &all, &plain, false, NULL,
+				   err);
+	for (size_t i = 0; !rc && i < out->wishes.n; i++)
+		out->wishes.v[i].granted = !out->wishes.v[i].why_not;
+	if (!rc)
+		rc = append(&out->wishes, &rest, err);
+	zb_wishes_done(&rest);
+	zb_buf_done(&all);
+	zb_strv_done(&plain);
+	zb_strv_done(&grave);
+	return rc;
+}
+
 /* What is asked for: judged, and granted if that is wanted. */
 static int grant(struct job *j, struct zb_installed *out,
 		 const struct zb_strv *requested, struct zb_error *err)
 {
 	bool yes = j->req->yes && may_grant(j);
 	struct zb_buf all = {0};
-	int rc = zb_wishes_judge(&out->wishes, &all, j->store,
-				 j->in.manifest.name, &j->scope, requested,
-				 yes && j->req->mean_it, true, err);
+	int rc;
+
+	if (yes && !j->req->mean_it)
+		return grant_at_once(j, out, requested, err);
+	rc = zb_wishes_judge(&out->wishes, &all, j->store, j->in.manifest.name,
+			     &j->scope, requested, yes, true, err);
 
 	if (!rc && !j->req->yes && may_grant(j) && asks(j, out))
 		yes = j->req->approve(j->req->ctx, out);

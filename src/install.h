@@ -38,8 +38,9 @@ struct zb_install_request {
 };
 
 /* What is asked for is granted when approved or with @yes, as far as `ext
- * allow` would; never under an explicit --policy strict, over a --scope FILE,
- * or into an adopted scope.
+ * allow` would; with @yes and not @mean_it nothing that is grave (ask.h); never
+ * under an explicit --policy strict, over a --scope FILE, or into an adopted
+ * scope.
  *
  * Return: 0; ZB_EUSAGE malformed; ZB_EPOLICY refused (already installed,
  * left-overs, links that leave, too broad); ZB_EUNSUPPORTED a rule that this

@@ -212,3 +212,17 @@ out:
 		zb_reach_done(out);
 	return rc;
 }
+
+int zb_reach_ask(struct zb_ask *out, const struct zb_store *store,
+		 const char *key, const char *value)
+{
+	struct zb_reach reach = {0};
+	int rc = 0;
+
+	if (!strcmp(key, "fs.read") || !strcmp(key, "fs.write"))
+		rc = zb_reach_look(&reach, store, value);
+	if (!rc)
+		rc = zb_ask_say(out, key, value, &reach);
+	zb_reach_done(&reach);
+	return rc;
+}

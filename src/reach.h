@@ -17,4 +17,8 @@
 int zb_reach_look(struct zb_reach *out, const struct zb_store *store,
 		  const char *value);
 
+/* zb_ask_say() of @key and @value, with a look where it is a path. */
+int zb_reach_ask(struct zb_ask *out, const struct zb_store *store,
+		 const char *key, const char *value);
+
 #endif

@@ -819,6 +819,33 @@ def by_risk(w):
         w.zotbox("ext", "remove", "br", "-y")
 
 
+@test("one yes to everything grants nothing that is grave", seconds=60)
+def yes_is_not_grave(w):
+    d = hello(w, "yg", files={"permissions.json": json.dumps(
+        {"zotbox": 1, "fs": {"read": ["~/notes"],
+                             "write": ["~/.bashrc", "~/out"]},
+         "protocol": {"intercept": {"assistant_message": ["replace"]}}})})
+    w.write("home/notes/a", "a")
+    w.write("home/.bashrc", "")
+    w.write("home/out/b", "b")
+
+    def granted():
+        with open(box(w, "yg") + "scope.json") as f:
+            text = f.read()
+        return [x in text for x in ("notes", "out", ".bashrc", "replace")]
+    r = w.zotbox("ext", "install", d, "--policy", "standard", "--yes")
+    w.equal((r.rc, granted()), (0, [True, True, False, False]),
+            "only what is not", r.err)
+    for line in ("zotbox ext allow yg fs.write ~/.bashrc",
+                 "zotbox ext allow yg protocol.intercept.assistant_message "
+                 "replace", "asks for 2 things"):
+        w.check(line in r.err, "told: " + line, r.err)
+    w.zotbox("ext", "remove", "yg", "-y")
+    r = w.zotbox("ext", "install", d, "--policy", "standard", "--yes",
+                 "--yes-i-mean-it")
+    w.equal((r.rc, granted()), (0, [True] * 4), "unless it is meant", r.err)
+
+
 @test("left-overs: --fresh and --adopt", seconds=60)
 def left_overs(w):
     d = hello(w, "lo")
