@@ -607,7 +607,7 @@ static void list_blind_spots(struct zb_host *h)
 		"them)",
 		"limits that the kernel keeps: EMFILE, EFBIG",
 		"lists of the private HOME, data and /tmp",
-		"paths through /proc",
+		"paths through /proc, but one's own descriptors opened again",
 		"reads of the environment (only what is withheld is told)",
 		"a call whose path a second thread rewrites meanwhile is "
 		"refused by the kernel, and may leave no record",
