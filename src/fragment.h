@@ -14,8 +14,8 @@
  * programs of that prefix.
  * rights: "read", "exec" (and read), "link" (the link itself, if it is one).
  * programs: names looked up in the system's own directories, exec. with: other
- * fragments whose needs are needed too. quiet: probes and changes that are refused
- * without a record: a path, exactly, or a pattern of path_match.h.
+ * fragments whose needs are needed too. quiet: probes and changes that are
+ * refused without a record: a path, exactly, or a pattern of path_match.h.
  *
  * Variables: ${prefix} the installation prefixes of the program (/usr for
  * /usr/bin/x), ${own_prefix} the same without /usr, /usr/local, HOME and

@@ -41,13 +41,14 @@ static uintptr_t __attribute__((noinline)) go_deep(void)
 	return page_of(&room[256]);
 }
 
-static void skip_if_other(void)
+/* Whose are stack and heap? A sanitizer's are not told here. */
+static bool are_ours(void)
 {
-#ifndef __GLIBC__
-	skip();
+#ifdef __GLIBC__
+	return !getenv("ZB_SANITIZED");
+#else
+	return false;
 #endif
-	if (getenv("ZB_SANITIZED")) /* stack and heap are another's */
-		skip();
 }
 
 static void spent_stack_goes(void **state)
@@ -56,7 +57,6 @@ static void spent_stack_goes(void **state)
 	uintptr_t deep;
 
 	(void)state;
-	skip_if_other();
 	memset(kept, 7, sizeof(kept));
 	deep = go_deep();
 	assert_true(is_resident(deep));
@@ -72,7 +72,6 @@ static void tables_of_a_start_are_sparse(void **state)
 	char *begun, *settled;
 
 	(void)state;
-	skip_if_other();
 	zb_memory_share();
 	zb_memory_begin();
 	begun = calloc(1, TABLE);
@@ -97,5 +96,9 @@ int main(void)
 		cmocka_unit_test(tables_of_a_start_are_sparse),
 	};
 
+	if (!are_ours()) {
+		puts("1..0 # SKIP stack and heap are another's");
+		return 0;
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
