@@ -333,8 +333,9 @@ class Terminal:
     def until(self, f, seconds=10):
         end = time.time() + seconds
         while True:
-            while self.read(0):
-                pass
+            for _ in range(20): # a flood has no end
+                if not self.read(0):
+                    break
             value = f()
             left = end - time.time()
             if value or left <= 0:
@@ -343,7 +344,8 @@ class Terminal:
 
     def settle(self, seconds=0.3):
         """Until nothing came for a while."""
-        while self.read(seconds):
+        end = time.time() + 10
+        while time.time() < end and self.read(seconds):
             pass
 
     def text(self):
