@@ -90,7 +90,7 @@ bool zb_plan_may_move(const struct zb_plan *plan, int place, const char *from,
 bool zb_plan_is_built_in(const struct zb_plan *plan, int place,
 			 const char *path);
 
-/* Is @path to be answered ENOENT without a record (runtime probes)? */
+/* Is a refusal of @path to leave no record (runtime probes)? */
 bool zb_plan_is_quiet(const struct zb_plan *plan, const char *path);
 
 #endif

@@ -130,7 +130,7 @@ struct zb_plan {
 	size_t n_places;
 	struct zb_deny *denies;
 	size_t n_denies;
-	/* Probes answered ENOENT without a record: exact paths or patterns. */
+	/* Refused without a record: exact paths or patterns. */
 	struct zb_strv quiet;
 	struct zb_env_var *env;
 	size_t n_env;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The devices in /dev are the host's own. Their owner is root, so what runs as
-root must not change them by a descriptor either. Each attempt asks for what is
-so already: if it worked, nothing would be lost."""
+"""What stands in /dev and /proc. The devices are the host's own. Their owner is
+root, so what runs as root must not change them by a descriptor either. Each
+attempt asks for what is so already: if it worked, nothing would be lost."""
 import os
 import sys
 
@@ -43,6 +43,29 @@ def changed(w):
         w.check(r and r["errno"] == "EPERM" and r["grant"] is None and
                 "host's own" in r["rule"], "cause: " + path,
                 w.ledger("dev"))
+
+
+@test("nothing in /proc is opened for writing", needs="sandbox", seconds=60)
+def read_only_proc(w):
+    """No record: paths through /proc are left to the kernel. What refuses is
+    the mount."""
+    w.mkext("prc", '''
+        hello("prc", "tools"); tool("t"); ready()
+        def t(f):
+            mount = "read-only" if os.statvfs("/proc").f_flag & 1 else "writable"
+            try:
+                os.close(os.open(f["args"]["p"], os.O_WRONLY))
+                text(f["id"], mount + ", opened")
+            except OSError as e: text(f["id"], mount + ", errno %d" % e.errno)
+        serve(tool_call=t)
+    ''')
+    for name in "clear_refs", "comm", "oom_score_adj":
+        path = "/proc/self/" + name
+        w.contains(w.bare("prc", "t", {"p": path}), ", opened",
+                   "control: " + path)
+        c = w.console("./prc", call("t", p=path))
+        w.equal(c.result(), "read-only, errno 30",
+                "attempt and cause: " + path, c)
 
 
 @test("a terminal of its own is its own", needs="sandbox", seconds=30)

@@ -1195,27 +1195,27 @@ static void reopened_to_write(void)
 
 static void brokered_home(void)
 {
-	const char *proj = box_path("home/work/proj");
+	const char *proj = box_path("home/code/proj");
 	const char *mine = box_path("home/mine");
 	char text[256];
 	struct stat st;
 	int e;
 	long fd;
 
-	box_file(box_path("home/work/proj/ok.txt"), "hello\n", 0644);
-	box_file(box_path("home/work/proj/.env"), "SECRET\n", 0644);
-	box_file(box_path("private_home/work/proj"), NULL, 0);
+	box_file(box_path("home/code/proj/ok.txt"), "hello\n", 0644);
+	box_file(box_path("home/code/proj/.env"), "SECRET\n", 0644);
+	box_file(box_path("private_home/code/proj"), NULL, 0);
 	box_file(box_path("private_home/own"), "#!/bin/true\n", 0755);
 	box_file(box_path("private_home/text"), "#!/bin/true\n", 0644);
 	box_plan(&box);
-	box_place(&box, ZB_PLACE_PIN, box_path("home/work"),
-		  box_path("private_home/work"), BOX_ALL, true);
+	box_place(&box, ZB_PLACE_PIN, box_path("home/code"),
+		  box_path("private_home/code"), BOX_ALL, true);
 	box_place(&box, ZB_PLACE_GRANT, proj, proj, BOX_READ, true)->carved =
 		true;
-	box_deny(&box, box_path("home/work/proj/**/.env*"));
+	box_deny(&box, box_path("home/code/proj/**/.env*"));
 	box_start(&box);
-	tap_ok(reads(box_path("home/work/proj/ok.txt"), "hello") &&
-		       error_of(box_path("home/work/proj/.env")) == EACCES,
+	tap_ok(reads(box_path("home/code/proj/ok.txt"), "hello") &&
+		       error_of(box_path("home/code/proj/.env")) == EACCES,
 	       "HOME: a carved grant below it works");
 	box_tell(&box, &e, NULL, "call %d 027", (int)SYS_umask);
 	fd = open_in(mine, O_RDWR | O_CREAT, 0666, &e);
@@ -1240,7 +1240,7 @@ static void brokered_home(void)
 	tap_ok(fd >= 0 && !stat(box_path("private_home/fresh"), &st),
 	       "a file is made through a dangling link (%d)", e);
 	close_in(fd);
-	tap_ok(call_at2(SYS_renameat2, box_path("home/work"),
+	tap_ok(call_at2(SYS_renameat2, box_path("home/code"),
 			box_path("home/play")) == EBUSY,
 	       "what the grant hangs on cannot be moved");
 	tap_ok(!call_at2(SYS_renameat2, mine, box_path("home/mine2")) &&
